@@ -1,0 +1,111 @@
+"""Values that travel through the use cases and out of the doors (CLI, REST, UI)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from retrieval.types import Language, Warning
+
+AnswerStatus = Literal["answered", "not_found", "partial"]
+CheckKind = Literal["quote", "number", "date", "clause", "name"]
+
+
+@dataclass(frozen=True, slots=True)
+class PageBox:
+    """A rectangle on a document page, fractions of its width and height, origin top left."""
+
+    page: int
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """`quote` equals `text[start_char:end_char]` of the document. `page` is the physical page of
+    its first character (None for formats without pages), `page_label` the printed one."""
+
+    quote: str
+    document_id: str
+    document: str
+    page: int | None
+    page_label: str | None
+    start_char: int
+    end_char: int
+    clause: str | None
+    boxes: tuple[PageBox, ...]
+    verified: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One quote, figure, date, clause number or name of the answer, looked up in the cited spans.
+    `start` and `end` are its place in `Answer.answer`."""
+
+    kind: CheckKind
+    text: str
+    ok: bool
+    start: int
+    end: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Tokens read of the document's tokens."""
+
+    read_tokens: int
+    total_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timings:
+    """Milliseconds. `ttft_ms` runs from the arrival of the question to the first token shown."""
+
+    parse_ms: float
+    index_ms: float
+    queue_ms: float
+    read_ms: float
+    ttft_ms: float
+    decode_ms: float
+    total_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerUsage:
+    """Token counts; `read_tokens` are document tokens the engine read for this call."""
+
+    prompt_tokens: int
+    cached_tokens: int
+    read_tokens: int
+    completion_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class NearestClause:
+    """A clause that came near an unanswered question."""
+
+    clause: str | None
+    heading: str
+    page: int | None
+    start_char: int
+    end_char: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A checked answer. `finish_reason` is the engine's; "quote" when no text was generated."""
+
+    answer: str
+    status: AnswerStatus
+    language: Language
+    citations: tuple[Citation, ...]
+    checks: tuple[Check, ...]
+    coverage: Coverage
+    timings: Timings
+    usage: AnswerUsage
+    finish_reason: str
+    nearest: tuple[NearestClause, ...] = ()
+    warnings: tuple[Warning, ...] = ()

@@ -1,0 +1,104 @@
+"""Values that travel in and out of the engine: token ids, never text of a document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+FinishReason = Literal["stop", "length", "cancelled", "repetition", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingParams:
+    """How the next token is chosen. `temperature` 0 is greedy. `seed` fixes this request alone."""
+
+    max_tokens: int = 256
+    temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int = 0
+    repetition_penalty: float = 1.0
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    ignore_eos: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentTokens:
+    """A document as the engine sees it.
+
+    `key` names its KV (hash of owner and content). `token_ids` is the whole document. `blocks` are
+    half-open token ranges that cover it in order. `anchors` holds, for each block, positions (in
+    the document) of its anchor tokens; empty when reading is independent.
+    """
+
+    key: str
+    token_ids: tuple[int, ...]
+    blocks: tuple[tuple[int, int], ...]
+    anchors: tuple[tuple[int, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadProgress:
+    """Reading state of one document. `computed_tokens` counts the tokens that went through the
+    model for this call; the rest of `read_tokens` was reused."""
+
+    key: str
+    read_tokens: int
+    total_tokens: int
+    computed_tokens: int
+    status: Literal["queued", "reading", "done", "cancelled", "failed"]
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One generation.
+
+    `prompt_ids` is the text prompt (template, re-injected text, question). With `document`, its
+    prefix `prompt_ids[:sink_len]` holds the sinks, then come the KV pages of `evidence` (half-open
+    token ranges of the document, best last, rounded outwards to pages), then the rest of the
+    prompt with full attention.
+    """
+
+    request_id: str
+    prompt_ids: tuple[int, ...]
+    sampling: SamplingParams = SamplingParams()
+    document_key: str | None = None
+    evidence: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts of one request. `cached_tokens` came from KV that was already there;
+    `read_tokens` are document tokens computed for this request."""
+
+    prompt_tokens: int
+    cached_tokens: int
+    read_tokens: int
+    completion_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class EngineTimings:
+    """Milliseconds, taken inside the engine. `ttft_ms`: arrival to the end of the first decode
+    iteration."""
+
+    queue_ms: float
+    prefill_ms: float
+    ttft_ms: float
+    decode_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEvent:
+    """One step of a stream. `text` is whole characters only and may be empty. The last event has
+    `finish_reason`, `usage` and `timings`."""
+
+    request_id: str
+    index: int
+    token_id: int | None
+    text: str
+    finish_reason: FinishReason | None = None
+    usage: Usage | None = None
+    timings: EngineTimings | None = None
+    error: str = ""

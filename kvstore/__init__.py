@@ -1,0 +1,1 @@
+"""Pages of KV: pool, formats, content keys and reuse. Knows no model and no scheduling."""
