@@ -1,0 +1,106 @@
+"""What a loaded checkpoint is, which tensors it must hold, and how it is told from others.
+
+It knows no file format.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from backend.config import ModelConfig
+from backend.errors import CheckpointError
+from backend.tokenizer import Tokenizer
+
+_SAMPLES = 256
+_SAMPLE_BYTES = 64 * 1024
+_EDGE_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """Weights, shape and tokenizer of one model.
+
+    `tensors` has Hugging Face names ("model.layers.0.self_attn.q_proj.weight", ...). A tensor is
+    read (and, from GGUF, dequantised) each time it is asked for: keep what you take. Safetensors
+    keep their stored dtype, GGUF gives float32. With `config.tie_embeddings` there is no
+    "lm_head.weight". `fingerprint` names weights, shape and tokenizer: KV made by one fingerprint
+    is of no use to another.
+    """
+
+    config: ModelConfig
+    tensors: Mapping[str, torch.Tensor]
+    tokenizer: Tokenizer
+    fingerprint: str
+
+
+def expected_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
+    """Hugging Face name -> shape of every tensor that a checkpoint of this shape must hold."""
+    hidden, inner = config.hidden_size, config.intermediate_size
+    q_rows, kv_rows = config.heads * config.head_dim, config.kv_heads * config.head_dim
+    shapes: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (config.vocab_size, hidden)}
+    for layer in range(config.layers):
+        prefix = f"model.layers.{layer}."
+        shapes[prefix + "input_layernorm.weight"] = (hidden,)
+        shapes[prefix + "post_attention_layernorm.weight"] = (hidden,)
+        linears = {
+            "self_attn.q_proj": (q_rows, hidden, config.attention_bias),
+            "self_attn.k_proj": (kv_rows, hidden, config.attention_bias),
+            "self_attn.v_proj": (kv_rows, hidden, config.attention_bias),
+            "self_attn.o_proj": (hidden, q_rows, config.attention_output_bias),
+            "mlp.gate_proj": (inner, hidden, config.mlp_bias),
+            "mlp.up_proj": (inner, hidden, config.mlp_bias),
+            "mlp.down_proj": (hidden, inner, config.mlp_bias),
+        }
+        for name, (rows, columns, bias) in linears.items():
+            shapes[f"{prefix}{name}.weight"] = (rows, columns)
+            if bias:
+                shapes[f"{prefix}{name}.bias"] = (rows,)
+        if config.qk_norm:
+            shapes[prefix + "self_attn.q_norm.weight"] = (config.head_dim,)
+            shapes[prefix + "self_attn.k_norm.weight"] = (config.head_dim,)
+    shapes["model.norm.weight"] = (hidden,)
+    if not config.tie_embeddings:
+        shapes["lm_head.weight"] = (config.vocab_size, hidden)
+    return shapes
+
+
+def check_shapes(path: Path, config: ModelConfig, found: Mapping[str, tuple[int, ...]]) -> None:
+    """Raise CheckpointError when a tensor that the engine needs is missing or misshapen."""
+    remedy = "The checkpoint is damaged or incomplete: copy or download it again"
+    for name, shape in expected_shapes(config).items():
+        if name not in found:
+            raise CheckpointError(path, f"the tensor {name} is missing", remedy)
+        if found[name] != shape:
+            problem = f"the tensor {name} has shape {found[name]}, its config says {shape}"
+            raise CheckpointError(path, problem, remedy)
+
+
+def fingerprint_files(paths: Iterable[Path]) -> str:
+    """SHA-256 (hex) over the name, size and bytes of the files, in the order given.
+
+    Files over 18 MiB are sampled (1 MiB at each end, 256 evenly spaced pieces of 64 KiB) so that
+    opening a 16 GB checkpoint does not read all of it: it tells checkpoints apart, it does not
+    prove them undamaged. File names count, folders don't, so a copy has the same fingerprint.
+    """
+    digest = hashlib.sha256()
+    for path in paths:
+        size = path.stat().st_size
+        digest.update(f"{path.name}\0{size}\0".encode())
+        with path.open("rb") as file:
+            if size <= 2 * _EDGE_BYTES + _SAMPLES * _SAMPLE_BYTES:
+                while piece := file.read(_EDGE_BYTES):
+                    digest.update(piece)
+                continue
+            digest.update(file.read(_EDGE_BYTES))
+            step = (size - _SAMPLE_BYTES) // _SAMPLES
+            for index in range(1, _SAMPLES):
+                file.seek(index * step)
+                digest.update(file.read(_SAMPLE_BYTES))
+            file.seek(size - _EDGE_BYTES)
+            digest.update(file.read())
+    return digest.hexdigest()
