@@ -129,7 +129,11 @@ class Tokenizer:
         """The text of `ids`; bytes that are no UTF-8 become U+FFFD. Control tokens are left out
         unless `special`."""
         data = b"".join(self.token_bytes(id_, special) for id_ in ids)
-        text = data.decode("utf-8", errors="replace")
+        return self.trim_start(data.decode("utf-8", errors="replace"))
+
+    def trim_start(self, text: str) -> str:
+        """`text`, the start of a decoded stream, without the space that SentencePiece-style
+        tokenizers put before the first word."""
         return text[1:] if self._strip_first_space and text.startswith(" ") else text
 
     def token_bytes(self, id_: int, special: bool = False) -> bytes:
