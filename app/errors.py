@@ -1,0 +1,168 @@
+"""The errors of the use cases. Each has a stable `code` for programs, an HTTP `status` for the doors
+and a message that says what is wrong and what to do.
+
+    AppError
+    ├── BadRequest          400  BadQuestion 422, BadName, BadSettings
+    ├── NotFound            404
+    ├── Conflict            409  NotReady
+    ├── TooLargeUpload      413
+    ├── UnsupportedUpload   415
+    ├── EmptyUpload         422
+    ├── TooManyQuestions    429
+    ├── Unavailable         503  DatabaseBusy, AlreadyServing
+    ├── StorageFull         507
+    └── Corrupted           500
+
+Does not know HTTP beyond the number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = [
+    "AlreadyServing",
+    "AppError",
+    "BadName",
+    "BadQuestion",
+    "BadRequest",
+    "BadSettings",
+    "Conflict",
+    "Corrupted",
+    "DatabaseBusy",
+    "EmptyUpload",
+    "NotFound",
+    "NotReady",
+    "StorageFull",
+    "TooLargeUpload",
+    "TooManyQuestions",
+    "Unavailable",
+    "UnsupportedUpload",
+]
+
+
+class AppError(Exception):
+    """Base of all errors a user can meet in the use cases. `details` are facts for programs that
+    the doors pass on beside the message."""
+
+    code = "internal"
+    status = 500
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        details: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = dict(details or {})
+        if code is not None:
+            self.code = code
+
+
+class BadRequest(AppError):
+    """The request itself is wrong; sending it again unchanged will not help."""
+
+    code = "bad_request"
+    status = 400
+
+
+class BadQuestion(BadRequest):
+    """A question that is empty or longer than the limit."""
+
+    code = "bad_question"
+    status = 422
+
+
+class BadName(BadRequest):
+    """A file name that can't be shown or told apart."""
+
+    code = "bad_name"
+
+
+class BadSettings(BadRequest):
+    """A setting that is unknown or out of range."""
+
+    code = "bad_settings"
+
+
+class NotFound(AppError):
+    """No such document, conversation or message for this owner."""
+
+    code = "not_found"
+    status = 404
+
+
+class Conflict(AppError):
+    """The thing exists, but its state does not allow this."""
+
+    code = "conflict"
+    status = 409
+
+
+class NotReady(Conflict):
+    """A document that can't be asked yet, or whose ingestion failed."""
+
+    code = "not_ready"
+
+
+class TooLargeUpload(AppError):
+    """An upload over the size limit."""
+
+    code = "upload_too_large"
+    status = 413
+
+
+class UnsupportedUpload(AppError):
+    """An upload of a kind that can't be read."""
+
+    code = "unsupported_type"
+    status = 415
+
+
+class TooManyQuestions(AppError):
+    """The queue of questions is full."""
+
+    code = "too_many_questions"
+    status = 429
+
+
+class EmptyUpload(AppError):
+    """An upload of zero bytes."""
+
+    code = "empty_file"
+    status = 422
+
+
+class Unavailable(AppError):
+    """Works again without a change to the request."""
+
+    code = "unavailable"
+    status = 503
+
+
+class DatabaseBusy(Unavailable):
+    """The database stayed locked or out of reach for longer than the busy timeout."""
+
+    code = "database_busy"
+
+
+class AlreadyServing(Unavailable):
+    """Another `fineprint serve` uses the same data folder."""
+
+    code = "already_serving"
+
+
+class StorageFull(AppError):
+    """No space left (or quota used up) where the data folder lies."""
+
+    code = "storage_full"
+    status = 507
+
+
+class Corrupted(AppError):
+    """Stored data that does not match its record."""
+
+    code = "corrupted"

@@ -1,0 +1,315 @@
+"""What happens to an uploaded file, stage by stage: parsing (pages), indexing (clauses, chunks,
+tokens); reading by the engine follows in `app.runner`.
+
+Each stage replaces its results in one transaction, so a stage that is run again after a crash leaves
+no duplicates, and a stage that fails leaves nothing. Does not know threads or who waits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, insert, select, update
+from sqlalchemy.orm import Session
+
+from app.db.models import ChunkRow, ClauseRow, DocumentRow, PageRow, VersionRow
+from app.db.session import Database
+from app.geometry import save_boxes
+from app.jobs import Job, JobQueue, LeaseLost
+from app.records import find_document, parsed_document
+from app.settings import Settings
+from app.storage import FileStore
+from app.tokens import tokenise
+from backend.types import DocumentTokens
+from retrieval.chunk import split
+from retrieval.clauses import outline
+from retrieval.errors import NoText
+from retrieval.index import SearchIndex
+from retrieval.parse import ParseLimits, parse_file
+from retrieval.types import Document
+
+if TYPE_CHECKING:
+    from backend.engine import Engine
+
+PROGRESS_S = 0.5
+"""Progress is written at most this often: each write is a transaction."""
+
+NUL = "\0"
+
+
+class Stopped(Exception):
+    """The job was cancelled or the program is stopping; the caller knows which."""
+
+
+class Ingestor:
+    """Runs the stages of one job. Thread-safe: holds only services."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        files: FileStore,
+        queue: JobQueue,
+        engine: Engine,
+    ) -> None:
+        self.settings = settings
+        self.database = database
+        self.files = files
+        self.queue = queue
+        self.engine = engine
+
+    def prepare(self, job: Job, stopping: Callable[[], bool]) -> DocumentTokens:
+        """Parse and index the document of `job`, as far as that is not done yet.
+
+        Raises ParseError, AppError, Stopped (when `stopping()` becomes true) or LeaseLost.
+        """
+        with self.database.read() as session:
+            found = find_document(session, job.document_id)
+            if found is None:
+                raise LeaseLost(job.id)
+            row, version = found
+            document = None if version is None else parsed_document(session, row, version)
+            indexed = version is not None and version.indexed
+            owner, sha256, name = row.owner, row.sha256, row.name
+        if document is None:
+            document = self._parse(job, sha256, name, stopping)
+        return self._index(job, document, content_key(owner, document.text), indexed, stopping)
+
+    def _parse(self, job: Job, sha256: str, name: str, stopping: Callable[[], bool]) -> Document:
+        started = time.monotonic()
+        self.report(job, stage="parsing", done=0, total=0, unit="pages")
+        path = self.files.path(sha256)
+        throttle = Throttle(PROGRESS_S)
+
+        def progress(done: int, total: int) -> None:
+            if throttle.due():
+                self.report(job, stage="parsing", done=done, total=total, unit="pages")
+
+        document = parse_file(
+            path,
+            name,
+            limits=parse_limits(self.settings),
+            on_progress=progress,
+            cancelled=stopping,
+        )
+        if not document.text.strip():
+            raise NoText("The file holds no text to read. Choose a file with text in it.")
+        check(stopping)
+        has_boxes = save_boxes(self.folder(job.document_id), document)
+        with self.database.write() as session:
+            self.queue.hold(session, job)
+            session.execute(delete(VersionRow).where(VersionRow.document_id == job.document_id))
+            self._save_version(session, job.document_id, sha256, document, has_boxes)
+            session.execute(
+                update(DocumentRow)
+                .where(DocumentRow.id == job.document_id)
+                .values(parse_ms=since(started))
+            )
+        return document
+
+    def _save_version(
+        self, session: Session, document_id: str, sha256: str, document: Document, has_boxes: bool
+    ) -> None:
+        version = VersionRow(
+            document_id=document_id,
+            number=1,
+            sha256=sha256,
+            media_type=document.media_type,
+            language=document.language,
+            encoding=document.encoding,
+            text=document.text,
+            text_sha256=text_sha256(document.text),
+            page_count=len(document.pages),
+            has_boxes=has_boxes,
+            warnings=[
+                {"code": item.code, "message": item.message, "pages": list(item.pages)}
+                for item in document.warnings
+            ],
+            created_at=self.database.now(session),
+        )
+        session.add(version)
+        session.flush()
+        rows = [asdict(page) | {"version_id": version.id} for page in document.pages]
+        session.execute(insert(PageRow), rows)
+
+    def _index(
+        self,
+        job: Job,
+        document: Document,
+        key: str,
+        indexed: bool,
+        stopping: Callable[[], bool],
+    ) -> DocumentTokens:
+        started = time.monotonic()
+        self.report(job, stage="indexing", done=0, total=0, unit="chunks")
+        if not indexed:
+            self._save_outline(job, document, stopping)
+        tokenised = tokenise(
+            self.folder(job.document_id),
+            document.text,
+            key,
+            self.engine,
+            anchors_per_block=self.settings.anchors_per_block,
+            cancelled=lambda: check(stopping),
+        )
+        total = len(tokenised.tokens.token_ids)
+        with self.database.write() as session:
+            self.queue.hold(session, job)
+            session.execute(
+                update(VersionRow)
+                .where(VersionRow.document_id == job.document_id)
+                .values(indexed=True)
+            )
+            values = {
+                "stage": "reading",
+                "progress_done": 0,
+                "progress_total": total,
+                "progress_unit": "tokens",
+                "ready_tokens": 0,
+                "total_tokens": total,
+            }
+            if not indexed:
+                values["index_ms"] = since(started)
+            session.execute(
+                update(DocumentRow).where(DocumentRow.id == job.document_id).values(**values)
+            )
+        return tokenised.tokens
+
+    def _save_outline(self, job: Job, document: Document, stopping: Callable[[], bool]) -> None:
+        clauses = outline(document.text)
+        check(stopping)
+        chunks = split(document, clauses, max_chars=self.settings.chunk_chars)
+        check(stopping)
+        # Built again by whoever asks; built here so that a text that can't be searched fails now.
+        SearchIndex.build(document.text, chunks)
+        check(stopping)
+        with self.database.write() as session:
+            self.queue.hold(session, job)
+            version_id = session.execute(
+                select(VersionRow.id).where(VersionRow.document_id == job.document_id)
+            ).scalar_one()
+            session.execute(delete(ClauseRow).where(ClauseRow.version_id == version_id))
+            session.execute(delete(ChunkRow).where(ChunkRow.version_id == version_id))
+            for table, items in ((ClauseRow, clauses), (ChunkRow, chunks)):
+                rows = []
+                for item in items:
+                    row = asdict(item) | {"version_id": version_id}
+                    row["position"] = row.pop("index")
+                    rows.append(row)
+                if rows:
+                    session.execute(insert(table), rows)
+            session.execute(
+                update(DocumentRow)
+                .where(DocumentRow.id == job.document_id)
+                .values(progress_done=len(chunks), progress_total=len(chunks))
+            )
+
+    def report(self, job: Job, *, stage: str, done: int, total: int, unit: str) -> None:
+        """Write where the job is. Raises LeaseLost."""
+        values = {
+            "status": "in_progress",
+            "stage": stage,
+            "progress_done": done,
+            "progress_total": total,
+            "progress_unit": unit,
+        }
+        if stage == "reading":
+            values |= {"ready_tokens": done, "total_tokens": total}
+        self._update(job, values)
+
+    def complete(self, job: Job, total: int, read_ms: float) -> None:
+        """The document was read."""
+        self._end(
+            job,
+            "completed",
+            stage="done",
+            progress_done=total,
+            progress_total=total,
+            ready_tokens=total,
+            read_ms=read_ms,
+        )
+
+    def fail(self, job: Job, code: str, message: str) -> None:
+        """The job ends with an error that the user sees."""
+        self._end(job, "failed", error_code=code, error_message=message.replace(NUL, ""))
+
+    def cancel(self, job: Job) -> None:
+        """The job ends because someone asked for it."""
+        self._end(job, "cancelled")
+
+    def clean(self, document_id: str) -> None:
+        """Remove what was derived from a document that is gone."""
+        shutil.rmtree(self.folder(document_id), ignore_errors=True)
+
+    def folder(self, document_id: str) -> Path:
+        """Where the derived files of a document lie."""
+        return self.settings.derived_dir / document_id
+
+    def _end(self, job: Job, status: str, **values: object) -> None:
+        with self.database.write() as session:
+            self.queue.finish(session, job, status)
+            session.execute(
+                update(DocumentRow)
+                .where(DocumentRow.id == job.document_id)
+                .values(status=status, finished_at=self.database.now(session), **values)
+            )
+
+    def _update(self, job: Job, values: dict[str, object]) -> None:
+        with self.database.write() as session:
+            self.queue.hold(session, job)
+            session.execute(
+                update(DocumentRow).where(DocumentRow.id == job.document_id).values(**values)
+            )
+
+
+class Throttle:
+    """Says at most once per `seconds` that something is due."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._last = 0.0
+
+    def due(self) -> bool:
+        """True when the last True is long enough ago."""
+        now = time.monotonic()
+        if now - self._last < self._seconds:
+            return False
+        self._last = now
+        return True
+
+
+def check(stopping: Callable[[], bool]) -> None:
+    """Raises Stopped when the job should stop."""
+    if stopping():
+        raise Stopped
+
+
+def since(started: float) -> float:
+    """Milliseconds since a `time.monotonic()`."""
+    return (time.monotonic() - started) * 1000.0
+
+
+def text_sha256(text: str) -> str:
+    """SHA-256 of the text in UTF-8."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def content_key(owner: str, text: str) -> str:
+    """The engine's name for the KV of this text: no owner can meet another's."""
+    return hashlib.sha256(f"{owner}\0{text_sha256(text)}".encode()).hexdigest()
+
+
+def parse_limits(settings: Settings) -> ParseLimits:
+    """The parser's limits out of the settings."""
+    return ParseLimits(
+        max_bytes=settings.max_upload_bytes,
+        max_pages=settings.parse_max_pages,
+        timeout_seconds=settings.parse_timeout_s,
+        memory_bytes=settings.parse_memory_mb * 1_000_000,
+    )

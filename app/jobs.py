@@ -1,0 +1,168 @@
+"""The line of ingestion jobs, in the database. A job belongs to one process at a time; every write a
+job makes first proves that it still has it (`hold`), so a process that was taken for dead can't
+write over its successor's work.
+
+Does not know what the stages do.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import Select, and_, or_, select, true, update
+from sqlalchemy.orm import Session
+
+from app.db.models import DocumentRow, JobRow
+from app.db.session import Database
+from app.workers import INTERRUPTED, Worker
+
+OPEN = ("queued", "running")
+INTERRUPTED_TEXT = (
+    "The program stopped several times while it was reading this document. Press retry; if it stops "
+    "again, the document is probably too much for this machine's memory."
+)
+
+
+class LeaseLost(Exception):
+    """The job was taken away or its document was deleted: drop the work, write nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job this process has. `attempts` counts starts, this one included."""
+
+    id: str
+    document_id: str
+    attempts: int
+
+
+class JobQueue:
+    """Jobs as one process sees them. Thread-safe; no state of its own."""
+
+    def __init__(self, database: Database, worker: Worker, *, max_attempts: int = 3) -> None:
+        self.database = database
+        self.worker = worker
+        self.max_attempts = max_attempts
+
+    def enqueue(self, session: Session, document_id: str) -> bool:
+        """Open a job for the document in this process's line. False: it has one already."""
+        open_job = select(JobRow.id).where(
+            JobRow.document_id == document_id, JobRow.status.in_(OPEN)
+        )
+        if session.execute(open_job).first() is not None:
+            return False
+        session.add(
+            JobRow(
+                id=f"job_{uuid.uuid4().hex}",
+                document_id=document_id,
+                status="queued",
+                worker_id=self.worker.id,
+                created_at=self.database.now(session),
+            )
+        )
+        session.flush()
+        return True
+
+    def claim(self, *, resume: bool, wanted: Collection[str] = ()) -> Job | None:
+        """The next job of this process's line, or a free one: any with `resume`, else only of
+        `wanted` documents. A job started too often fails as `interrupted`."""
+        available = self._available(resume, wanted)
+        with self.database.read() as session:
+            if session.execute(available.with_only_columns(JobRow.id)).first() is None:
+                return None
+        with self.database.write() as session:
+            while True:
+                row = session.execute(available.with_for_update(skip_locked=True)).scalar()
+                if row is None:
+                    return None
+                if row.cancel_requested:
+                    self._end(session, row, "cancelled", None, None)
+                elif row.attempts >= self.max_attempts:
+                    self._end(session, row, "failed", INTERRUPTED, INTERRUPTED_TEXT)
+                else:
+                    break
+            row.status = "running"
+            row.worker_id = self.worker.id
+            row.attempts += 1
+            row.started_at = self.database.now(session)
+            return Job(row.id, row.document_id, row.attempts)
+
+    def _available(self, resume: bool, wanted: Collection[str]) -> Select[tuple[JobRow]]:
+        free = JobRow.worker_id.is_(None)
+        taken = free if resume else and_(free, JobRow.document_id.in_(list(wanted)))
+        return (
+            select(JobRow)
+            .where(JobRow.status == "queued", or_(JobRow.worker_id == self.worker.id, taken))
+            .order_by(JobRow.created_at, JobRow.id)
+            .limit(1)
+        )
+
+    def _end(
+        self, session: Session, row: JobRow, status: str, code: str | None, message: str | None
+    ) -> None:
+        now = self.database.now(session)
+        row.status, row.worker_id, row.finished_at = status, None, now
+        session.execute(
+            update(DocumentRow)
+            .where(DocumentRow.id == row.document_id)
+            .values(status=status, error_code=code, error_message=message, finished_at=now)
+        )
+        session.flush()
+
+    def hold(self, session: Session, job: Job) -> None:
+        """Prove, inside a write transaction, that the job is still ours. Raises LeaseLost."""
+        held = session.execute(
+            update(JobRow)
+            .where(
+                JobRow.id == job.id,
+                JobRow.worker_id == self.worker.id,
+                JobRow.status == "running",
+                JobRow.attempts == job.attempts,
+            )
+            .values(status="running")
+        )
+        if not held.rowcount:
+            raise LeaseLost(job.id)
+
+    def finish(self, session: Session, job: Job, status: str) -> None:
+        """End the job as completed, failed or cancelled. Raises LeaseLost."""
+        self.hold(session, job)
+        session.execute(
+            update(JobRow)
+            .where(JobRow.id == job.id)
+            .values(status=status, worker_id=None, finished_at=self.database.now(session))
+        )
+
+    def release(self, job: Job) -> None:
+        """Put the job back, uncounted, for whoever comes next (an orderly stop)."""
+        with self.database.write() as session:
+            self.hold(session, job)
+            session.execute(
+                update(JobRow)
+                .where(JobRow.id == job.id)
+                .values(status="queued", worker_id=None, attempts=JobRow.attempts - 1)
+            )
+
+    def request_cancel(self, session: Session, document_id: str) -> bool:
+        """Cancel a job that is not running at once (True); ask a running one to stop (False)."""
+        waiting = session.execute(
+            update(JobRow)
+            .where(JobRow.document_id == document_id, JobRow.status == "queued")
+            .values(status="cancelled", worker_id=None, finished_at=self.database.now(session))
+        )
+        session.execute(
+            update(JobRow)
+            .where(JobRow.document_id == document_id, JobRow.status == "running")
+            .values(cancel_requested=true())
+        )
+        return bool(waiting.rowcount)
+
+    def cancel_requests(self) -> set[str]:
+        """Ids of this process's running jobs that someone wants stopped."""
+        query = select(JobRow.id).where(
+            JobRow.worker_id == self.worker.id, JobRow.status == "running", JobRow.cancel_requested
+        )
+        with self.database.read() as session:
+            return set(session.execute(query).scalars())

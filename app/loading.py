@@ -1,0 +1,133 @@
+"""Loaded documents, built when they are asked for and kept while there is room.
+
+Two questions on one document build it once. Does not know jobs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.db.session import Database
+from app.documents import Boxes, LoadedDocument
+from app.errors import NotFound, NotReady
+from app.geometry import load_boxes
+from app.ingest import content_key
+from app.records import chunks_of, clauses_of, find_document, pages_of, record_of, text_of
+from app.settings import Settings
+from app.tokens import tokenise
+from retrieval.index import SearchIndex
+
+if TYPE_CHECKING:
+    from backend.engine import Engine
+
+Key = tuple[str, int]
+"""Document id and version id."""
+
+
+class Loader:
+    """Thread-safe cache of the documents used last."""
+
+    def __init__(self, settings: Settings, database: Database, engine: Engine) -> None:
+        self.settings = settings
+        self.database = database
+        self.engine = engine
+        self._kept: OrderedDict[Key, LoadedDocument] = OrderedDict()
+        self._building: dict[Key, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def load(self, document_id: str) -> LoadedDocument:
+        """The document, complete, with its record as it is now.
+
+        Raises NotFound, or NotReady when it can't be asked (yet).
+        """
+        with self.database.read() as session:
+            found = find_document(session, document_id)
+        if found is None:
+            raise NotFound(f"There is no document {document_id}.")
+        record = record_of(*found)
+        if not record.askable or found[1] is None:
+            raise NotReady(_why_not(record.name, record.status, record.error_message))
+        key = (document_id, found[1].id)
+        with self._lock:
+            building = self._building.setdefault(key, threading.Lock())
+        with building:
+            with self._lock:
+                loaded = self._kept.get(key)
+            if loaded is None:
+                loaded = self._build(document_id, key[1])
+            with self._lock:
+                self._kept[key] = loaded
+                self._kept.move_to_end(key)
+                while len(self._kept) > self.settings.documents_in_memory:
+                    self._kept.popitem(last=False)
+                self._building.pop(key, None)
+        return replace(loaded, record=record)
+
+    def _build(self, document_id: str, version_id: int) -> LoadedDocument:
+        with self.database.read() as session:
+            found = find_document(session, document_id)
+            if found is None or found[1] is None or found[1].id != version_id:
+                raise NotFound(f"There is no document {document_id} any more.")
+            row, version = found
+            text = text_of(session, version.id)
+            pages = pages_of(session, version.id)
+            clauses = clauses_of(session, version.id)
+            chunks = chunks_of(session, version.id)
+            record = record_of(row, version)
+        folder = self.settings.derived_dir / document_id
+        tokenised = tokenise(
+            folder,
+            text,
+            content_key(record.owner, text),
+            self.engine,
+            anchors_per_block=self.settings.anchors_per_block,
+        )
+        return LoadedDocument(
+            record=record,
+            text=text,
+            pages=pages,
+            clauses=clauses,
+            index=SearchIndex.build(text, chunks),
+            tokens=tokenised.tokens,
+            token_spans=tokenised.spans,
+            char_boxes=_boxes_once(folder, version.has_boxes),
+        )
+
+    def drop(self, document_id: str) -> None:
+        """Forget a document that was deleted."""
+        with self._lock:
+            for key in [key for key in self._kept if key[0] == document_id]:
+                del self._kept[key]
+
+    def kept(self) -> dict[str, str]:
+        """Documents in memory, with the engine's key of each."""
+        with self._lock:
+            return {key[0]: loaded.tokens.key for key, loaded in self._kept.items()}
+
+
+def _boxes_once(folder: Path, has_boxes: bool) -> Callable[[], Boxes | None]:
+    lock = threading.Lock()
+    read: list[Boxes] = []
+
+    def boxes() -> Boxes | None:
+        if not has_boxes:
+            return None
+        with lock:
+            if not read:
+                read.append(load_boxes(folder))
+        return read[0]
+
+    return boxes
+
+
+def _why_not(name: str, status: str, error: str | None) -> str:
+    if status == "failed":
+        return f"{name} could not be read: {error} Retry it or delete it."
+    if status == "cancelled":
+        return f"Reading {name} was cancelled. Retry it first."
+    return f"{name} is still being prepared. It can be asked as soon as it is indexed."

@@ -1,0 +1,268 @@
+"""The threads of one process that work on ingestion: a few that parse and index, one that follows the
+engine while it reads, one for the heartbeat.
+
+A failure of a job is written into its document; it never ends a thread. Does not know the stages.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from app.errors import AppError, DatabaseBusy
+from app.ingest import PROGRESS_S, Ingestor, Stopped, Throttle, since
+from app.jobs import Job, JobQueue, LeaseLost
+from app.workers import Worker
+from backend.errors import BackendError, EngineBusy
+from backend.types import DocumentTokens
+from retrieval.errors import ParseCancelled, ParseError
+
+if TYPE_CHECKING:
+    from backend.engine import Engine, ReadTicket
+
+log = logging.getLogger(__name__)
+
+IDLE_S = 1.0
+"""How often the line is looked at when nobody called; also the delay of a cancel from another
+process."""
+FOLLOW_S = 0.1
+"""How often the engine's progress is looked at."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """A document in the engine's hands. `ticket` is None while the engine has no place for it."""
+
+    job: Job
+    tokens: DocumentTokens
+    started: float = field(default_factory=time.monotonic)
+    throttle: Throttle = field(default_factory=lambda: Throttle(PROGRESS_S))
+    ticket: ReadTicket | None = None
+
+
+class JobRunner:
+    """Works on the jobs of this process; with `resume` also on those that others left behind."""
+
+    def __init__(
+        self, ingestor: Ingestor, queue: JobQueue, worker: Worker, engine: Engine, *, resume: bool
+    ) -> None:
+        self.ingestor = ingestor
+        self.queue = queue
+        self.worker = worker
+        self.engine = engine
+        self.resume = resume
+        self._wanted: set[str] = set()
+        self._lock = threading.Lock()
+        self._wake = threading.Condition(self._lock)
+        self._stop = threading.Event()
+        self._cancelled: set[str] = set()
+        self._handed: list[Reading] = []
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Register, free what dead processes left, and begin to work."""
+        self.worker.register()
+        reaped = self.worker.reap()
+        if reaped.workers:
+            log.warning(
+                "found %d stopped process(es): %d job(s) go on, %d answer(s) failed",
+                reaped.workers,
+                reaped.jobs,
+                reaped.messages,
+            )
+        count = self.ingestor.settings.ingest_workers
+        for number in range(count):
+            self._spawn(f"ingest-{number}", self._ingest)
+        self._spawn("read-follower", self._follow)
+        self._spawn("heartbeat", self._beat)
+
+    def want(self, document_id: str) -> None:
+        """Take this document's job when it is free, even without `resume`."""
+        with self._wake:
+            self._wanted.add(document_id)
+            self._wake.notify_all()
+
+    def look(self) -> None:
+        """Look for new jobs and cancel requests now."""
+        self._look_for_cancels()
+        with self._wake:
+            self._wake.notify_all()
+
+    def close(self) -> None:
+        """Stop orderly: running jobs go back to the line, uncounted."""
+        self._stop.set()
+        with self._wake:
+            self._wake.notify_all()
+        for thread in self._threads:
+            thread.join()
+        self.worker.leave()
+
+    def _spawn(self, name: str, target: object) -> None:
+        thread = threading.Thread(target=target, name=name, daemon=True)  # type: ignore[arg-type]
+        self._threads.append(thread)
+        thread.start()
+
+    def _ingest(self) -> None:
+        while not self._stop.is_set():
+            job = self._claim()
+            if job is not None:
+                self._run(job)
+                continue
+            with self._wake:
+                if not self._stop.is_set():
+                    self._wake.wait(IDLE_S)
+
+    def _claim(self) -> Job | None:
+        with self._lock:
+            wanted = tuple(self._wanted)
+        try:
+            return self.queue.claim(resume=self.resume, wanted=wanted)
+        except DatabaseBusy:
+            log.warning("the database is busy; looking for jobs again in a moment")
+            self._stop.wait(IDLE_S)
+            return None
+
+    def _run(self, job: Job) -> None:
+        def stopping() -> bool:
+            return self._stop.is_set() or job.id in self._cancelled
+
+        with self._guard(job):
+            tokens = self.ingestor.prepare(job, stopping)
+            with self._lock:
+                self._handed.append(Reading(job, tokens))
+
+    def _follow(self) -> None:
+        readings: list[Reading] = []
+        while not self._stop.is_set():
+            with self._lock:
+                readings.extend(self._handed)
+                self._handed.clear()
+            readings = [reading for reading in readings if self._step(reading)]
+            self._stop.wait(FOLLOW_S)
+        for reading in readings + self._handed:
+            with self._guard(reading.job):
+                self._drop(reading)
+                raise Stopped
+
+    def _step(self, reading: Reading) -> bool:
+        """Look at one document's progress. False: it needs no more following."""
+        following = False
+        with self._guard(reading.job):
+            if reading.job.id in self._cancelled:
+                self._drop(reading)
+                raise Stopped
+            following = self._progress(reading)
+        if not following:
+            self._drop(reading)
+        return following
+
+    def _progress(self, reading: Reading) -> bool:
+        job = reading.job
+        if reading.ticket is None:
+            try:
+                reading.ticket = self.engine.read(reading.tokens)
+            except EngineBusy:
+                return True
+        progress = reading.ticket.progress()
+        if progress.status == "done":
+            self.ingestor.complete(job, progress.total_tokens, since(reading.started))
+            return False
+        if progress.status == "failed":
+            self.ingestor.fail(
+                job, "read_failed", progress.error or "The engine could not read it."
+            )
+            return False
+        if progress.status == "cancelled":
+            self.ingestor.cancel(job)
+            return False
+        if reading.throttle.due():
+            self.ingestor.report(
+                job,
+                stage="reading",
+                done=progress.read_tokens,
+                total=progress.total_tokens,
+                unit="tokens",
+            )
+        return True
+
+    def _drop(self, reading: Reading) -> None:
+        if reading.ticket is not None and reading.ticket.progress().status in ("queued", "reading"):
+            reading.ticket.cancel()
+
+    def _guard(self, job: Job) -> _Guard:
+        return _Guard(self, job)
+
+    def end_stopped(self, job: Job) -> None:
+        """A job that stopped because it was told to: cancelled, or back to the line."""
+        if job.id in self._cancelled:
+            self.ingestor.cancel(job)
+        else:
+            self.queue.release(job)
+
+    def forget(self, job: Job) -> None:
+        """The job is not ours any more."""
+        self._cancelled.discard(job.id)
+
+    def _beat(self) -> None:
+        every = Throttle(self.worker.heartbeat_s)
+        every.due()
+        while not self._stop.wait(IDLE_S):
+            try:
+                self._look_for_cancels()
+                if every.due():
+                    if not self.worker.beat():
+                        log.warning("this process was taken for dead; its jobs went to others")
+                    self.worker.reap()
+            except AppError as error:
+                log.warning("heartbeat failed: %s", error)
+
+    def _look_for_cancels(self) -> None:
+        self._cancelled |= self.queue.cancel_requests()
+
+
+class _Guard:
+    """Turns whatever ends a job early into its final state, in one place."""
+
+    def __init__(self, runner: JobRunner, job: Job) -> None:
+        self.runner = runner
+        self.job = job
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if error is None:
+            return False
+        if not isinstance(error, Exception):
+            return False
+        try:
+            self._settle(error)
+        except LeaseLost:
+            log.info("job %s is no longer ours", self.job.id)
+        except AppError as problem:
+            # The job stays open in our name; it is freed when this process ends.
+            log.error("could not write the end of job %s: %s", self.job.id, problem)
+        self.runner.forget(self.job)
+        return True
+
+    def _settle(self, error: Exception) -> None:
+        ingestor = self.runner.ingestor
+        if isinstance(error, LeaseLost):
+            raise error
+        if isinstance(error, Stopped | ParseCancelled):
+            self.runner.end_stopped(self.job)
+        elif isinstance(error, ParseError | AppError):
+            ingestor.fail(self.job, error.code, str(error))
+        elif isinstance(error, BackendError):
+            ingestor.fail(self.job, "engine_failed", str(error))
+        else:
+            log.error("job %s failed", self.job.id, exc_info=error)
+            ingestor.fail(
+                self.job,
+                "internal",
+                f"Something went wrong inside the program ({type(error).__name__}). Press retry; "
+                "the log has the details.",
+            )

@@ -1,0 +1,100 @@
+"""The services of one process, opened together and closed in order. Does not know who uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.conversations import Conversations
+from app.db.schema import upgrade
+from app.db.session import Database, make_folder
+from app.ingest import Ingestor
+from app.jobs import JobQueue
+from app.library import Library
+from app.loading import Loader
+from app.locks import serve_lock
+from app.runner import JobRunner
+from app.settings import Settings
+from app.storage import FileStore
+from app.workers import Worker
+
+if TYPE_CHECKING:
+    from backend.engine import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the doors (CLI, REST) need to do their work."""
+
+    settings: Settings
+    engine: Engine
+    library: Library
+    conversations: Conversations
+    database: Database
+
+
+@contextmanager
+def open_services(
+    settings: Settings, *, engine: Engine | None = None, serve: bool = False
+) -> Iterator[Services]:
+    """Open database, files, engine and job threads; close them at the end of the block.
+
+    `serve`: this is the one server of the data folder (AlreadyServing if there is another); it goes
+    on with ingestions that a stopped process left. Without it (a single command beside a server or
+    alone) only the caller's own documents are worked on. `engine`: use this one, and leave it open.
+    """
+    make_folder(settings.data_dir)
+    with serve_lock(settings, wanted=serve):
+        database = Database(settings.database, busy_timeout_s=settings.busy_timeout_s)
+        try:
+            upgrade(database)
+            own = engine is None
+            opened = open_engine(settings) if engine is None else engine
+            try:
+                with _working(settings, database, opened, serve) as services:
+                    yield services
+            finally:
+                if own:
+                    opened.close()
+        finally:
+            database.close()
+
+
+@contextmanager
+def _working(
+    settings: Settings, database: Database, engine: Engine, serve: bool
+) -> Iterator[Services]:
+    files = FileStore(settings.files_dir, max_bytes=settings.max_upload_bytes)
+    worker = Worker(database, heartbeat_s=settings.heartbeat_s)
+    queue = JobQueue(database, worker, max_attempts=settings.ingest_attempts)
+    ingestor = Ingestor(settings, database, files, queue, engine)
+    runner = JobRunner(ingestor, queue, worker, engine, resume=serve)
+    loader = Loader(settings, database, engine)
+    library = Library(settings, database, files, queue, runner, loader, engine)
+    conversations = Conversations(database, worker)
+    runner.start()
+    try:
+        if serve:
+            library.sweep()
+        yield Services(settings, engine, library, conversations, database)
+    finally:
+        runner.close()
+
+
+def open_engine(settings: Settings) -> Engine:
+    """The engine with the model that the settings name."""
+    from app.models import resolve
+    from backend.engine import Engine, EngineConfig
+
+    return Engine.open(
+        EngineConfig(
+            model=resolve(settings),
+            device=settings.device,
+            threads=settings.threads,
+            block_tokens=settings.block_tokens,
+            kv_budget_mb=settings.kv_budget_mb,
+            kv_format=settings.kv_format,
+        )
+    )

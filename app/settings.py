@@ -1,0 +1,157 @@
+"""Settings of one process: the only reader of the environment.
+
+Every field is read from `FINEPRINT_<FIELD>`. An unknown `FINEPRINT_` variable is refused, because a
+misspelt limit that is silently ignored is worse than a stop at start. There are no secrets here
+besides the password inside a PostgreSQL URL, which is never printed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import platformdirs
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from app.errors import BadSettings
+
+PREFIX = "FINEPRINT_"
+TEST_PREFIX = "FINEPRINT_TEST_"
+"""Read by the test suite alone."""
+
+DEFAULT_MODEL = "smollm2-135m-instruct"
+
+KVFormat = Literal["auto", "bf16", "fp16", "fp32", "fp8", "int8", "int4"]
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
+
+
+class Settings(BaseSettings):
+    """All settings with their defaults. Build it once with `load_settings`."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
+
+    data_dir: Path = Field(default_factory=lambda: platformdirs.user_data_path("fineprint"))
+    """Database, original files and what is derived from them."""
+    cache_dir: Path = Field(default_factory=lambda: platformdirs.user_cache_path("fineprint"))
+    """Downloaded models."""
+    database_url: str | None = None
+    """SQLAlchemy URL; None is SQLite in `data_dir`. PostgreSQL: postgresql+psycopg://user@host/db"""
+
+    model: str = DEFAULT_MODEL
+    """Name from `fineprint models list`, a checkpoint folder or a .gguf file."""
+    device: str = "auto"
+    """auto, cpu or cuda[:n]."""
+    threads: int | None = Field(default=None, ge=1, le=1024)
+    """CPU threads of the engine; None is all cores."""
+    block_tokens: int | None = Field(default=None, ge=64)
+    """Tokens per reading block; None leaves the choice to the engine (by device)."""
+    kv_budget_mb: int | None = Field(default=None, ge=16)
+    """Memory for KV pages; None leaves the choice to the engine (by free memory)."""
+    kv_format: KVFormat = "auto"
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8000, ge=0, le=65535)
+    max_upload_mb: int = Field(default=200, ge=1)
+    max_question_chars: int = Field(default=4000, ge=1)
+    max_name_chars: int = Field(default=255, ge=8)
+
+    parse_timeout_s: float = Field(default=600.0, gt=0)
+    parse_memory_mb: int = Field(default=4096, ge=64)
+    parse_max_pages: int = Field(default=5000, ge=1)
+    chunk_chars: int = Field(default=1200, ge=200)
+    anchors_per_block: int = Field(default=64, ge=0)
+
+    ingest_workers: int = Field(default=2, ge=1, le=64)
+    """Documents parsed and indexed at the same time in this process."""
+    ingest_attempts: int = Field(default=3, ge=1)
+    """Starts of one job before it fails as `interrupted`."""
+    heartbeat_s: float = Field(default=5.0, gt=0)
+    """How often a process says that it lives; after six missed beats its jobs are free."""
+    documents_in_memory: int = Field(default=8, ge=1)
+    """Documents whose text and search index stay loaded."""
+    busy_timeout_s: float = Field(default=30.0, gt=0)
+    """How long a writer waits for the database."""
+
+    log_level: LogLevel = "INFO"
+    log_json: bool = False
+
+    @field_validator("data_dir", "cache_dir")
+    @classmethod
+    def _absolute(cls, value: Path) -> Path:
+        return value.expanduser().absolute()
+
+    @field_validator("database_url")
+    @classmethod
+    def _known_database(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        try:
+            url = make_url(value)
+        except ArgumentError as error:
+            raise ValueError("not a database URL, such as postgresql+psycopg://host/db") from error
+        if url.drivername == "postgresql":
+            url = url.set(drivername="postgresql+psycopg")
+        if url.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
+            raise ValueError(f"{url.drivername} is not supported; use sqlite or postgresql+psycopg")
+        if url.drivername.startswith("sqlite") and not url.database:
+            raise ValueError("an SQLite URL needs a file: sqlite:////folder/fineprint.sqlite")
+        return url.render_as_string(hide_password=False)
+
+    @property
+    def database(self) -> str:
+        """SQLAlchemy URL of the database in use."""
+        return self.database_url or f"sqlite:///{self.data_dir / 'fineprint.sqlite'}"
+
+    @property
+    def max_upload_bytes(self) -> int:
+        """Upload limit in bytes (1 MB = 1,000,000 bytes)."""
+        return self.max_upload_mb * 1_000_000
+
+    @property
+    def files_dir(self) -> Path:
+        """Original files, by SHA-256."""
+        return self.data_dir / "files"
+
+    @property
+    def derived_dir(self) -> Path:
+        """What is computed from a document and too big for the database, by document id."""
+        return self.data_dir / "derived"
+
+
+def load_settings(**overrides: object) -> Settings:
+    """Settings from the environment, with `overrides` (of the command line) on top.
+
+    Raises BadSettings naming every wrong variable.
+    """
+    unknown = unknown_variables(os.environ)
+    if unknown:
+        raise BadSettings("; ".join(unknown))
+    given = {name: value for name, value in overrides.items() if value is not None}
+    try:
+        return Settings(**given)  # type: ignore[arg-type]
+    except ValidationError as error:
+        problems = []
+        for problem in error.errors():
+            field = ".".join(str(part) for part in problem["loc"])
+            problems.append(f"{PREFIX}{field.upper()}: {problem['msg']}")
+        raise BadSettings("Wrong settings. " + "; ".join(problems)) from error
+
+
+def unknown_variables(environment: Mapping[str, str]) -> list[str]:
+    """One sentence for each `FINEPRINT_` variable that no setting has, with the nearest name."""
+    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    sentences = []
+    for name in sorted(environment):
+        upper = name.upper()
+        if not upper.startswith(PREFIX) or upper.startswith(TEST_PREFIX) or upper in known:
+            continue
+        near = difflib.get_close_matches(upper, known, n=1)
+        hint = f"did you mean {near[0]}?" if near else "remove it."
+        sentences.append(f"Unknown setting {name}: {hint}")
+    return sentences

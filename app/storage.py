@@ -1,0 +1,164 @@
+"""Original files, stored once by the SHA-256 of their bytes. A name a user gave never becomes a path.
+
+A file is either there whole or not there: it is written beside its place, synced and renamed. Does
+not know documents or owners; who may remove a file decides `app.library`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from app.db.session import make_folder, translate_os_error
+from app.errors import Corrupted, EmptyUpload, NotFound, TooLargeUpload
+
+READ_BYTES = 1 << 20
+SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """Received bytes that have no place yet."""
+
+    path: Path
+    sha256: str
+    size: int
+
+
+class FileStore:
+    """A folder of files named by their SHA-256, two levels deep. Safe for several processes."""
+
+    def __init__(self, folder: Path, *, max_bytes: int) -> None:
+        self.folder = folder
+        self.incoming = folder / "incoming"
+        self.max_bytes = max_bytes
+        make_folder(self.incoming)
+
+    @contextmanager
+    def receive(self, stream: BinaryIO) -> Iterator[Incoming]:
+        """Copy `stream` to a temporary file, which is gone after the block unless `place`d.
+
+        Raises TooLargeUpload at the first byte over the limit, EmptyUpload, StorageFull.
+        """
+        try:
+            handle, name = tempfile.mkstemp(prefix="upload-", dir=self.incoming)
+        except OSError as error:
+            raise translate_os_error(error, self.incoming) from error
+        path = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                sha256, size = self._copy(stream, file)
+            yield Incoming(path, sha256, size)
+        finally:
+            path.unlink(missing_ok=True)
+
+    def _copy(self, stream: BinaryIO, file: BinaryIO) -> tuple[str, int]:
+        digest = hashlib.sha256()
+        size = 0
+        while part := stream.read(READ_BYTES):
+            size += len(part)
+            if size > self.max_bytes:
+                raise TooLargeUpload(
+                    f"The file is larger than {self.max_bytes / 1e6:g} MB. Split it, or raise "
+                    "FINEPRINT_MAX_UPLOAD_MB."
+                )
+            digest.update(part)
+            try:
+                file.write(part)
+            except OSError as error:
+                raise translate_os_error(error, self.folder) from error
+        if size == 0:
+            raise EmptyUpload("The file is empty (0 bytes). Choose another file.")
+        try:
+            file.flush()
+            os.fsync(file.fileno())
+        except OSError as error:
+            raise translate_os_error(error, self.folder) from error
+        return digest.hexdigest(), size
+
+    def place(self, incoming: Incoming) -> Path:
+        """Move received bytes to their place; the same bytes may be there already."""
+        target = self._target(incoming.sha256)
+        if target.is_file() and target.stat().st_size == incoming.size:
+            return target
+        make_folder(target.parent)
+        try:
+            os.replace(incoming.path, target)
+            sync_folder(target.parent)
+        except OSError as error:
+            raise translate_os_error(error, target) from error
+        return target
+
+    def path(self, sha256: str) -> Path:
+        """Where the file lies. Raises NotFound when it is gone."""
+        target = self._target(sha256)
+        if not target.is_file():
+            raise NotFound(
+                f"The stored file {sha256[:12]} is missing from {self.folder}. Upload it again.",
+                code="file_missing",
+            )
+        return target
+
+    def verify(self, sha256: str) -> None:
+        """Raises Corrupted when the bytes no longer match their name."""
+        with self.path(sha256).open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != sha256:
+            raise Corrupted(
+                f"The stored file {sha256[:12]} is damaged. Delete the document and upload it again."
+            )
+
+    def remove(self, sha256: str) -> None:
+        """Remove the file if it is there."""
+        self._target(sha256).unlink(missing_ok=True)
+
+    def stored(self) -> Iterator[str]:
+        """SHA-256 of every file."""
+        for path in self.folder.glob("[0-9a-f][0-9a-f]/*"):
+            if SHA256.fullmatch(path.name):
+                yield path.name
+
+    def _target(self, sha256: str) -> Path:
+        if not SHA256.fullmatch(sha256):
+            raise NotFound("Not a SHA-256.")
+        return self.folder / sha256[:2] / sha256
+
+
+@contextmanager
+def atomic_write(target: Path) -> Iterator[BinaryIO]:
+    """A file that replaces `target` when the block ends well, and leaves nothing when it does not.
+
+    Raises StorageFull.
+    """
+    make_folder(target.parent)
+    path: Path | None = None
+    try:
+        handle, name = tempfile.mkstemp(prefix=".tmp-", dir=target.parent)
+        path = Path(name)
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(path, target)
+        sync_folder(target.parent)
+    except OSError as error:
+        raise translate_os_error(error, target) from error
+    finally:
+        if path is not None:
+            path.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in `folder` survive a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

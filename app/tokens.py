@@ -1,0 +1,105 @@
+"""A document's tokens, made once per tokenizer and block size and kept in a file beside the original.
+
+The file is derived: when it is missing, damaged or made for another model, it is made again. Does not
+know the database.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.storage import atomic_write
+from backend.types import DocumentTokens
+from retrieval.anchors import pick_anchors
+
+if TYPE_CHECKING:
+    from backend.engine import Engine
+
+FORMAT = 1
+NAME = "tokens.npz"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenisedText:
+    """`spans` is int32 (tokens, 2), half-open code points of the text."""
+
+    tokens: DocumentTokens
+    spans: NDArray[np.int32]
+
+
+def tokenise(
+    folder: Path,
+    text: str,
+    key: str,
+    engine: Engine,
+    *,
+    anchors_per_block: int = 64,
+    cancelled: Callable[[], None] | None = None,
+) -> TokenisedText:
+    """The tokens of `text`, from `folder` if they are there. `key` names the KV of the document.
+
+    `cancelled` is called between the steps and may raise.
+    """
+    label = f"{FORMAT}:{engine.fingerprint}:{engine.block_tokens}:{anchors_per_block}:{key}"
+    path = folder / NAME
+    kept = _load(path, label, key)
+    if kept is not None:
+        return kept
+    ids, spans = engine.tokenizer.encode_with_spans(text)
+    if cancelled is not None:
+        cancelled()
+    blocks = engine.split_blocks(len(ids))
+    anchors: tuple[tuple[int, ...], ...] = ()
+    if anchors_per_block:
+        anchors = pick_anchors(text, spans, blocks, anchors_per_block)
+    if cancelled is not None:
+        cancelled()
+    made = TokenisedText(
+        DocumentTokens(key=key, token_ids=tuple(ids), blocks=tuple(blocks), anchors=anchors),
+        np.asarray(spans, dtype=np.int32).reshape(-1, 2),
+    )
+    _save(path, label, made)
+    return made
+
+
+def _save(path: Path, label: str, made: TokenisedText) -> None:
+    anchors = made.tokens.anchors
+    with atomic_write(path) as file:
+        np.savez_compressed(
+            file,
+            label=np.array(label),
+            ids=np.asarray(made.tokens.token_ids, dtype=np.int32),
+            spans=made.spans,
+            blocks=np.asarray(made.tokens.blocks, dtype=np.int32).reshape(-1, 2),
+            anchor_counts=np.asarray([len(block) for block in anchors], dtype=np.int32),
+            anchors=np.asarray([token for block in anchors for token in block], dtype=np.int32),
+        )
+
+
+def _load(path: Path, label: str, key: str) -> TokenisedText | None:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if str(file["label"]) != label:
+                return None
+            ids, spans, blocks = file["ids"], file["spans"], file["blocks"]
+            counts, flat = file["anchor_counts"], file["anchors"]
+    except (FileNotFoundError, zipfile.BadZipFile, EOFError, KeyError, ValueError):
+        return None  # derived: made again by the caller
+    ends = np.cumsum(counts)
+    anchors = tuple(
+        tuple(flat[end - count : end].tolist()) for end, count in zip(ends, counts, strict=True)
+    )
+    tokens = DocumentTokens(
+        key=key,
+        token_ids=tuple(ids.tolist()),
+        blocks=tuple((first, last) for first, last in blocks.tolist()),
+        anchors=anchors,
+    )
+    return TokenisedText(tokens, spans)
