@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from app.types import Answer, AnswerUsage, Check, Citation, Coverage, NearestClause, Timings
-from retrieval.types import Warning
+from retrieval.types import Warning as DocumentWarning
 
 OWN_COLUMNS = ("answer", "citations")
 
@@ -33,7 +33,7 @@ def answer_from(stored: dict[str, Any], text: str, citations: tuple[Citation, ..
         finish_reason=stored["finish_reason"],
         nearest=tuple(NearestClause(**item) for item in stored["nearest"]),
         warnings=tuple(
-            Warning(item["code"], item["message"], tuple(item["pages"]))
+            DocumentWarning(item["code"], item["message"], tuple(item["pages"]))
             for item in stored["warnings"]
         ),
     )

@@ -18,10 +18,10 @@ from sqlalchemy.orm import Session
 
 from app.answer_json import answer_from, answer_to_json
 from app.db.models import CitationRow, ConversationRow, MessageRow
-from app.db.session import Database
+from app.db.session import Database, changed
 from app.errors import Conflict, NotFound
 from app.paging import Order, Page
-from app.types import Answer, Citation, PageBox
+from app.types import Answer, Citation, PageBox, Turn
 from app.workers import Worker
 
 MessageRole = Literal["user", "assistant"]
@@ -106,7 +106,7 @@ class Conversations:
             query = select(ConversationRow).where(*where)
             if after is not None:
                 last = _find(session, after, owner)
-                mark = tuple_(last.created_at, last.id)  # type: ignore[arg-type]
+                mark = tuple_(last.created_at, last.id)
                 query = query.where(place > mark if order == "asc" else place < mark)
             if order == "asc":
                 query = query.order_by(ConversationRow.created_at, ConversationRow.id)
@@ -132,34 +132,43 @@ class Conversations:
             row.finished_at = row.created_at
             return _message(row, ())
 
-    def start_answer(self, conversation_id: str) -> Message:
-        """Open an answer of this process, `in_progress`. Raises NotFound."""
+    def start_answer(self, conversation_id: str, answer_id: str | None = None) -> Message:
+        """Open an answer of this process, `in_progress`. Should the process die, the answer ends
+        as `failed`. Raises NotFound."""
         with self.database.write() as session:
             conversation = _find(session, conversation_id, None)
-            row = self._append(session, conversation, "assistant", "in_progress", "")
+            row = self._append(
+                session, conversation, "assistant", "in_progress", "", answer_id=answer_id
+            )
             row.worker_id = self.worker.id
             session.flush()
             return _message(row, ())
 
-    def save_answer(self, message_id: str, answer: Answer) -> Message:
-        """Complete an answer with its citations. Raises NotFound, Conflict when it has ended."""
+    def save_answer(self, conversation_id: str, answer_id: str, answer: Answer) -> Message:
+        """Complete an answer with its citations (one that was not started is added whole). Raises
+        NotFound, Conflict when it has ended."""
         with self.database.write() as session:
+            if session.get(MessageRow, answer_id) is None:
+                conversation = _find(session, conversation_id, None)
+                self._append(
+                    session, conversation, "assistant", "in_progress", "", answer_id=answer_id
+                )
             self._end(
                 session,
-                message_id,
+                answer_id,
                 status="completed",
                 content=_clean(answer.answer),
                 answer=answer_to_json(answer),
             )
             rows = [
                 asdict(citation)
-                | {"message_id": message_id, "position": position}
+                | {"message_id": answer_id, "position": position}
                 | {"boxes": [asdict(box) for box in citation.boxes]}
                 for position, citation in enumerate(answer.citations)
             ]
             if rows:
                 session.execute(insert(CitationRow), rows)
-        return self.message(message_id)
+        return self.message(answer_id)
 
     def fail_answer(
         self,
@@ -182,6 +191,18 @@ class Conversations:
                 error_message=_clean(message),
             )
         return self.message(message_id)
+
+    def turns(self, conversation_id: str) -> tuple[Turn, ...]:
+        """Questions that got an answer, oldest first. Raises NotFound."""
+        found = []
+        question: str | None = None
+        for message in self.messages(conversation_id):
+            if message.role == "user":
+                question = message.content
+            elif question is not None and message.status == "completed":
+                found.append(Turn(question, message.content))
+                question = None
+        return tuple(found)
 
     def message(self, message_id: str, *, owner: str | None = None) -> Message:
         """One message. Raises NotFound."""
@@ -215,6 +236,8 @@ class Conversations:
         role: str,
         status: str,
         content: str,
+        *,
+        answer_id: str | None = None,
     ) -> MessageRow:
         self.database.lock(session, conversation.id)
         last = session.execute(
@@ -224,7 +247,7 @@ class Conversations:
         ).scalar_one()
         now = self.database.now(session)
         row = MessageRow(
-            id=f"msg_{uuid.uuid4().hex}",
+            id=answer_id or f"msg_{uuid.uuid4().hex}",
             conversation_id=conversation.id,
             position=0 if last is None else last + 1,
             role=role,
@@ -238,12 +261,13 @@ class Conversations:
         return row
 
     def _end(self, session: Session, message_id: str, **values: Any) -> None:
-        ended = session.execute(
+        ended = changed(
+            session,
             update(MessageRow)
             .where(MessageRow.id == message_id, MessageRow.status == "in_progress")
-            .values(worker_id=None, finished_at=self.database.now(session), **values)
+            .values(worker_id=None, finished_at=self.database.now(session), **values),
         )
-        if ended.rowcount:
+        if ended:
             return
         row = session.get(MessageRow, message_id)
         if row is None:

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from app.types import PageBox
 from backend.types import DocumentTokens
 from retrieval.index import SearchIndex
-from retrieval.types import Clause, DocumentPage, Language, Warning
+from retrieval.types import Clause, DocumentPage, Language
+from retrieval.types import Warning as DocumentWarning
 
 DocumentStatus = Literal["queued", "in_progress", "completed", "failed", "cancelled"]
 Stage = Literal["queued", "parsing", "indexing", "reading", "done"]
@@ -64,7 +65,7 @@ class DocumentRecord:
     ready_tokens: int
     total_tokens: int
     page_count: int
-    warnings: tuple[Warning, ...]
+    warnings: tuple[DocumentWarning, ...]
     error_code: str | None
     error_message: str | None
     created_at: datetime

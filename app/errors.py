@@ -1,5 +1,5 @@
-"""The errors of the use cases. Each has a stable `code` for programs, an HTTP `status` for the doors
-and a message that says what is wrong and what to do.
+"""The errors of the use cases. Each has a stable `code` for programs, an HTTP `status` for the
+doors and a message that says what is wrong and what to do.
 
     AppError
     ├── BadRequest          400  BadQuestion 422, BadName, BadSettings

@@ -35,7 +35,7 @@ def save_boxes(folder: Path, document: Document) -> bool:
             scaled = np.rint(fractions.clip(0.0, 1.0) * BOX_SCALE).astype(np.uint16)
             boxes[page.start + np.asarray(places)] = scaled
     with atomic_write(folder / NAME) as file:
-        # Columns change little from one character to the next: stored apart they pack 3 times better.
+        # A coordinate changes little from one character to the next: each packs better alone.
         np.savez_compressed(file, columns=np.ascontiguousarray(boxes.T))
     return True
 

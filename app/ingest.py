@@ -1,8 +1,8 @@
 """What happens to an uploaded file, stage by stage: parsing (pages), indexing (clauses, chunks,
 tokens); reading by the engine follows in `app.runner`.
 
-Each stage replaces its results in one transaction, so a stage that is run again after a crash leaves
-no duplicates, and a stage that fails leaves nothing. Does not know threads or who waits.
+Each stage replaces its results in one transaction, so a stage that is run again after a crash
+leaves no duplicates, and a stage that fails leaves nothing. Does not know threads or who waits.
 """
 
 from __future__ import annotations

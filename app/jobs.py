@@ -1,6 +1,7 @@
-"""The line of ingestion jobs, in the database. A job belongs to one process at a time; every write a
-job makes first proves that it still has it (`hold`), so a process that was taken for dead can't
-write over its successor's work.
+"""The line of ingestion jobs, in the database.
+
+A job belongs to one process at a time; every write a job makes first proves that it still has it
+(`hold`), so a process that was taken for dead can't write over its successor's work.
 
 Does not know what the stages do.
 """
@@ -15,13 +16,13 @@ from sqlalchemy import Select, and_, or_, select, true, update
 from sqlalchemy.orm import Session
 
 from app.db.models import DocumentRow, JobRow
-from app.db.session import Database
+from app.db.session import Database, changed
 from app.workers import INTERRUPTED, Worker
 
 OPEN = ("queued", "running")
 INTERRUPTED_TEXT = (
-    "The program stopped several times while it was reading this document. Press retry; if it stops "
-    "again, the document is probably too much for this machine's memory."
+    "The program stopped several times while it was reading this document. Press retry; if it "
+    "stops again, the document is probably too much for this machine's memory."
 )
 
 
@@ -89,7 +90,7 @@ class JobQueue:
             row.started_at = self.database.now(session)
             return Job(row.id, row.document_id, row.attempts)
 
-    def _available(self, resume: bool, wanted: Collection[str]) -> Select[tuple[JobRow]]:
+    def _available(self, resume: bool, wanted: Collection[str]) -> Select[JobRow]:
         free = JobRow.worker_id.is_(None)
         taken = free if resume else and_(free, JobRow.document_id.in_(list(wanted)))
         return (
@@ -113,7 +114,8 @@ class JobQueue:
 
     def hold(self, session: Session, job: Job) -> None:
         """Prove, inside a write transaction, that the job is still ours. Raises LeaseLost."""
-        held = session.execute(
+        held = changed(
+            session,
             update(JobRow)
             .where(
                 JobRow.id == job.id,
@@ -121,9 +123,9 @@ class JobQueue:
                 JobRow.status == "running",
                 JobRow.attempts == job.attempts,
             )
-            .values(status="running")
+            .values(status="running"),
         )
-        if not held.rowcount:
+        if not held:
             raise LeaseLost(job.id)
 
     def finish(self, session: Session, job: Job, status: str) -> None:
@@ -147,17 +149,18 @@ class JobQueue:
 
     def request_cancel(self, session: Session, document_id: str) -> bool:
         """Cancel a job that is not running at once (True); ask a running one to stop (False)."""
-        waiting = session.execute(
+        waiting = changed(
+            session,
             update(JobRow)
             .where(JobRow.document_id == document_id, JobRow.status == "queued")
-            .values(status="cancelled", worker_id=None, finished_at=self.database.now(session))
+            .values(status="cancelled", worker_id=None, finished_at=self.database.now(session)),
         )
         session.execute(
             update(JobRow)
             .where(JobRow.document_id == document_id, JobRow.status == "running")
             .values(cancel_requested=true())
         )
-        return bool(waiting.rowcount)
+        return waiting > 0
 
     def cancel_requests(self) -> set[str]:
         """Ids of this process's running jobs that someone wants stopped."""

@@ -42,8 +42,8 @@ POLL_S = 0.05
 class Library:
     """Documents of all owners. Thread-safe; several processes may use one database.
 
-    `owner` narrows a call to one owner's documents (None: no narrowing); another owner's document is
-    not found.
+    `owner` narrows a call to one owner's documents (None: no narrowing); another owner's document
+    is not found.
     """
 
     def __init__(
@@ -150,14 +150,14 @@ class Library:
                 last = session.get(DocumentRow, after)
                 if last is None or owner not in (None, last.owner):
                     raise NotFound(f"There is no document {after} to list after.")
-                mark = tuple_(last.created_at, last.id)  # type: ignore[arg-type]
+                mark = tuple_(last.created_at, last.id)
                 query = query.where(place > mark if order == "asc" else place < mark)
             if order == "asc":
                 query = query.order_by(DocumentRow.created_at, DocumentRow.id)
             else:
                 query = query.order_by(DocumentRow.created_at.desc(), DocumentRow.id.desc())
             rows = session.execute(query.limit(limit + 1)).all()
-            records = tuple(record_of(row[0], row[1]) for row in rows[:limit])
+            records = tuple(record_of(*row._tuple()) for row in rows[:limit])
         return Page(records, has_more=len(rows) > limit, total=total)
 
     def load(self, document_id: str, *, owner: str | None = None) -> LoadedDocument:

@@ -73,7 +73,7 @@ class Loader:
             found = find_document(session, document_id)
             if found is None or found[1] is None or found[1].id != version_id:
                 raise NotFound(f"There is no document {document_id} any more.")
-            row, version = found
+            row, version = found[0], found[1]
             text = text_of(session, version.id)
             pages = pages_of(session, version.id)
             clauses = clauses_of(session, version.id)

@@ -1,5 +1,5 @@
-"""The lock that makes one `fineprint serve` the server of a data folder. Single commands need no lock:
-the database keeps them apart."""
+"""The lock that makes one `fineprint serve` the server of a data folder. Single commands need no
+lock: the database keeps them apart."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def serve_lock(settings: Settings, *, wanted: bool = True) -> Iterator[None]:
         lock.acquire(blocking=False)
     except Timeout as error:
         raise AlreadyServing(
-            f"Another `fineprint serve` uses {settings.data_dir}. Stop it, or give this one its own "
-            "folder with FINEPRINT_DATA_DIR."
+            f"Another `fineprint serve` uses {settings.data_dir}. Stop it, or give this one its "
+            "own folder with FINEPRINT_DATA_DIR."
         ) from error
     try:
         yield

@@ -20,8 +20,8 @@ BIDI_CONTROLS = frozenset(
 def display_name(raw: str, *, max_chars: int = 255) -> str:
     """The last part of a client's file name, without control characters.
 
-    A full-width slash is a character like others (甲／乙合同.docx) unless the name would climb out of
-    a folder once normalised. Raises BadName when nothing is left to show or the name is over
+    A full-width slash is a character like others (甲／乙合同.docx) unless the name would climb out
+    of a folder once normalised. Raises BadName when nothing is left to show or the name is over
     `max_chars` code points.
     """
     folded = unicodedata.normalize("NFKC", raw)

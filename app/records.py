@@ -11,10 +11,11 @@ from sqlalchemy.orm import Session, aliased, undefer
 
 from app.db.models import ChunkRow, ClauseRow, DocumentRow, PageRow, VersionRow
 from app.documents import DocumentRecord, DocumentStatus, DocumentTimings, ProgressUnit, Stage
-from retrieval.types import Chunk, Clause, Document, DocumentPage, Language, Warning
+from retrieval.types import Chunk, Clause, Document, DocumentPage, Language
+from retrieval.types import Warning as DocumentWarning
 
 
-def documents_query() -> Select[tuple[DocumentRow, VersionRow | None]]:
+def documents_query() -> Select[DocumentRow, VersionRow | None]:
     """Every document with its newest version, if it has one."""
     other = aliased(VersionRow)
     newest = (
@@ -26,7 +27,7 @@ def documents_query() -> Select[tuple[DocumentRow, VersionRow | None]]:
     query = select(DocumentRow, VersionRow).outerjoin(
         VersionRow, and_(VersionRow.document_id == DocumentRow.id, VersionRow.number == newest)
     )
-    return cast("Select[tuple[DocumentRow, VersionRow | None]]", query)
+    return cast("Select[DocumentRow, VersionRow | None]", query)
 
 
 def find_document(
@@ -34,7 +35,7 @@ def find_document(
 ) -> tuple[DocumentRow, VersionRow | None] | None:
     """The rows of one document."""
     row = session.execute(documents_query().where(DocumentRow.id == document_id)).one_or_none()
-    return None if row is None else (row[0], row[1])
+    return None if row is None else row._tuple()
 
 
 def record_of(row: DocumentRow, version: VersionRow | None) -> DocumentRecord:
@@ -63,9 +64,11 @@ def record_of(row: DocumentRow, version: VersionRow | None) -> DocumentRecord:
     )
 
 
-def warnings_of(stored: list[Any]) -> tuple[Warning, ...]:
+def warnings_of(stored: list[Any]) -> tuple[DocumentWarning, ...]:
     """Warnings out of their JSON form."""
-    return tuple(Warning(item["code"], item["message"], tuple(item["pages"])) for item in stored)
+    return tuple(
+        DocumentWarning(item["code"], item["message"], tuple(item["pages"])) for item in stored
+    )
 
 
 def text_of(session: Session, version_id: int) -> str:

@@ -1,5 +1,5 @@
-"""The threads of one process that work on ingestion: a few that parse and index, one that follows the
-engine while it reads, one for the heartbeat.
+"""The threads of one process that work on ingestion: a few that parse and index, one that follows
+the engine while it reads, one for the heartbeat.
 
 A failure of a job is written into its document; it never ends a thread. Does not know the stages.
 """

@@ -1,4 +1,4 @@
-"""Original files, stored once by the SHA-256 of their bytes. A name a user gave never becomes a path.
+"""Original files, stored once by the SHA-256 of their bytes. A user's name never becomes a path.
 
 A file is either there whole or not there: it is written beside its place, synced and renamed. Does
 not know documents or owners; who may remove a file decides `app.library`.
@@ -112,7 +112,8 @@ class FileStore:
             found = hashlib.file_digest(file, "sha256").hexdigest()
         if found != sha256:
             raise Corrupted(
-                f"The stored file {sha256[:12]} is damaged. Delete the document and upload it again."
+                f"The stored file {sha256[:12]} is damaged. Delete the document and upload it "
+                "again."
             )
 
     def remove(self, sha256: str) -> None:

@@ -1,7 +1,7 @@
-"""A document's tokens, made once per tokenizer and block size and kept in a file beside the original.
+"""A document's tokens, made once per tokenizer and block size and kept in a file.
 
-The file is derived: when it is missing, damaged or made for another model, it is made again. Does not
-know the database.
+The file is derived: when it is missing, damaged or made for another model, it is made again. Does
+not know the database.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The processes that work on one database, and which of them are dead.
 
 Each process has a row that it renews (a heartbeat). What a dead process left open is set free or
-failed by whoever notices: its jobs go back to the line, its unfinished answers become `failed`. Does
-not know what a job does.
+failed by whoever notices: its jobs go back to the line, its unfinished answers become `failed`.
+Does not know what a job does.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from app.db.models import JobRow, MessageRow, WorkerRow
-from app.db.session import Database
+from app.db.session import Database, changed
 
 MISSED_BEATS = 6
 """A process that was silent for this many heartbeats is taken for dead (a paused machine, a lost
@@ -25,7 +25,7 @@ network). A process of this machine is looked up directly and needs no waiting."
 
 INTERRUPTED = "interrupted"
 CLOCK_SLACK_S = 1.0
-"""psutil reads the start time of a process in clock ticks since boot; two readings differ by less."""
+"""psutil reads a process's start time in clock ticks since boot; two readings differ by less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,9 @@ class Worker:
         registered anew, and running jobs notice at their next write."""
         with self.database.write() as session:
             now = self.database.now(session)
-            done = session.execute(
-                update(WorkerRow).where(WorkerRow.id == self.id).values(beat_at=now)
-            )
-            if done.rowcount:
+            if changed(
+                session, update(WorkerRow).where(WorkerRow.id == self.id).values(beat_at=now)
+            ):
                 return True
             session.add(self._row(now))
             return False
@@ -105,12 +104,14 @@ class Worker:
 
 def _free(session: Session, workers: list[str], now: float) -> tuple[int, int]:
     """Jobs back to the line and answers failed; numbers of both."""
-    jobs = session.execute(
+    jobs = changed(
+        session,
         update(JobRow)
         .where(JobRow.worker_id.in_(workers), JobRow.status.in_(("queued", "running")))
-        .values(worker_id=None, status="queued")
-    ).rowcount
-    messages = session.execute(
+        .values(worker_id=None, status="queued"),
+    )
+    messages = changed(
+        session,
         update(MessageRow)
         .where(MessageRow.worker_id.in_(workers), MessageRow.status == "in_progress")
         .values(
@@ -119,7 +120,7 @@ def _free(session: Session, workers: list[str], now: float) -> tuple[int, int]:
             error_message="The program stopped while it was writing this answer. Ask again.",
             worker_id=None,
             finished_at=now,
-        )
-    ).rowcount
+        ),
+    )
     session.execute(delete(WorkerRow).where(WorkerRow.id.in_(workers)))
     return jobs, messages

@@ -1,4 +1,4 @@
-"""The tables, the same for SQLite and PostgreSQL. The migrations are the truth in a database; a test
+"""The tables, the same for SQLite and PostgreSQL. The migrations make them in a database; a test
 compares the two.
 
 Times are seconds since 1970 (UTC). Ids are made by the application. Character offsets are half-open
@@ -225,8 +225,8 @@ class ConversationRow(Base):
 
 
 class MessageRow(Base):
-    """A question, or an answer with what it carries beside its citations. `worker_id` is the process
-    that is writing the answer."""
+    """A question, or an answer with what it carries beside its citations. `worker_id` is the
+    process that is writing the answer."""
 
     __tablename__ = "messages"
     __table_args__ = (

@@ -1,6 +1,8 @@
-"""Connections and transactions. A `write` is one short transaction that holds the writer's lock from
-its first statement on (SQLite: BEGIN IMMEDIATE), so it can't fail half-way because another writer was
-quicker; a `read` sees one snapshot and is never blocked by a writer (WAL).
+"""Connections and transactions.
+
+A `write` is one short transaction that holds the writer's lock from its first statement on (SQLite:
+BEGIN IMMEDIATE), so it can't fail half-way because another writer was quicker; a `read` sees one
+snapshot and is never blocked by a writer (WAL).
 
 Does not know the tables.
 """
@@ -13,9 +15,20 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import Connection, Engine, create_engine, event, func, select, text
+from sqlalchemy import (
+    Connection,
+    CursorResult,
+    Delete,
+    Engine,
+    Update,
+    create_engine,
+    event,
+    func,
+    select,
+    text,
+)
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session
@@ -97,6 +110,11 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+
+
+def changed(session: Session, statement: Update | Delete) -> int:
+    """Execute; number of rows that matched."""
+    return cast("CursorResult[Any]", session.execute(statement)).rowcount
 
 
 def make_folder(path: Path) -> None:
