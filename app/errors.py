@@ -2,14 +2,14 @@
 doors and a message that says what is wrong and what to do.
 
     AppError
-    ├── BadRequest          400  BadQuestion 422, BadName, BadSettings
+    ├── BadRequest          400  BadQuestion 422, BadName, BadSettings, UnknownModel
     ├── NotFound            404
     ├── Conflict            409  NotReady
     ├── TooLargeUpload      413
     ├── UnsupportedUpload   415
     ├── EmptyUpload         422
     ├── TooManyQuestions    429
-    ├── Unavailable         503  DatabaseBusy, AlreadyServing
+    ├── Unavailable         503  DatabaseBusy, AlreadyServing, ModelUnavailable
     ├── StorageFull         507
     └── Corrupted           500
 
@@ -31,12 +31,14 @@ __all__ = [
     "Corrupted",
     "DatabaseBusy",
     "EmptyUpload",
+    "ModelUnavailable",
     "NotFound",
     "NotReady",
     "StorageFull",
     "TooLargeUpload",
     "TooManyQuestions",
     "Unavailable",
+    "UnknownModel",
     "UnsupportedUpload",
 ]
 
@@ -86,6 +88,12 @@ class BadSettings(BadRequest):
     """A setting that is unknown or out of range."""
 
     code = "bad_settings"
+
+
+class UnknownModel(BadRequest):
+    """A model name or path that says nothing."""
+
+    code = "unknown_model"
 
 
 class NotFound(AppError):
@@ -153,6 +161,12 @@ class AlreadyServing(Unavailable):
     """Another `fineprint serve` uses the same data folder."""
 
     code = "already_serving"
+
+
+class ModelUnavailable(Unavailable):
+    """The model's file is missing or damaged, or could not be fetched."""
+
+    code = "model_unavailable"
 
 
 class StorageFull(AppError):
