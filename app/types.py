@@ -8,7 +8,11 @@ from typing import Literal
 from retrieval.types import Language, Warning
 
 AnswerStatus = Literal["answered", "not_found", "partial"]
-CheckKind = Literal["quote", "number", "date", "clause", "name"]
+CheckKind = Literal["quote", "number", "date", "clause", "name", "negation"]
+PhrasingUse = Literal["off", "none", "used", "cut", "dropped", "failed"]
+"""What became of the model's own words. `off`: not asked for; `none`: the model had nothing to add;
+`used`: shown whole; `cut`: shown up to the sentence that failed a check or to the length limit;
+`dropped`: failed its checks, nothing shown; `failed`: the engine gave an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +113,32 @@ class Answer:
     finish_reason: str
     nearest: tuple[NearestClause, ...] = ()
     warnings: tuple[Warning, ...] = ()
+    phrasing: PhrasingUse = "off"
+
+
+@dataclass(frozen=True, slots=True)
+class AskOptions:
+    """Switches of one answer.
+
+    `quotes`: at most so many sentences lead the answer. `closeness`: a further sentence is quoted
+    when its score is at least this share of the best one's. `phrase`: let the model phrase the
+    answer. `reinject`: put the best clause as text next to the question. `pages`: give the model
+    the KV pages of the evidence. `rerank`: order the best sentences by the model's
+    P(question | sentence) before one is chosen (delays the first word).
+    """
+
+    quotes: int = 3
+    closeness: float = 0.75
+    phrase: bool = True
+    max_tokens: int = 96
+    reinject: bool = True
+    pages: bool = True
+    rerank: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An earlier question of the same conversation and the answer that it got."""
+
+    question: str
+    answer: str

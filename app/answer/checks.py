@@ -1,0 +1,190 @@
+"""Looks up what an answer says in the spans it cites.
+
+Every quote, figure, date, clause number and name of a text becomes a Check; a sentence that reuses
+a span must not turn it around (see `reuse`). A check says whether something stands in the cited
+text, not whether the answer is right: words that carry no figure and reuse no span are only tested
+for how many of them are foreign to the span.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from app.answer import quotes
+from app.answer.clause_numbers import find_clause_numbers
+from app.answer.figures import Figure
+from app.answer.items import Items, find_items
+from app.answer.names import stands_in as name_stands_in
+from app.answer.reuse import turned
+from app.types import Check, CheckKind, Citation
+from retrieval.folding import fold
+
+if TYPE_CHECKING:
+    from app.documents import LoadedDocument
+
+
+def check_quotes(
+    lines: Sequence[str],
+    citations: Sequence[Citation],
+    documents: Sequence[LoadedDocument],
+) -> tuple[Check, ...]:
+    """One check a citation: its quote is the document's text at its offsets, and the line of the
+    answer shows it. `lines` are the quote lines, joined by a line break in the answer."""
+    texts = {document.record.id: document.text for document in documents}
+    checks: list[Check] = []
+    offset = 0
+    for line, citation in zip(lines, citations, strict=True):
+        source = texts[citation.document_id][citation.start_char : citation.end_char]
+        start = line.find(citation.quote)
+        ok = citation.quote == source and start >= 0
+        checks.append(
+            Check(
+                kind="quote",
+                text=citation.quote,
+                ok=ok,
+                start=offset + max(0, start),
+                end=offset + max(0, start) + len(citation.quote),
+                note="" if ok else "the quote is not the document's text",
+            )
+        )
+        offset += len(line) + 1
+    return tuple(checks)
+
+
+def check_text(
+    text: str,
+    spans: Sequence[str],
+    *,
+    labels: Sequence[str] = (),
+    question: str = "",
+    offset: int = 0,
+) -> tuple[Check, ...]:
+    """Checks of a text against the cited spans, in order of their place; none when it says nothing
+    that can be looked up.
+
+    `labels` are clause numbers of the cited spans ("12.3", "第十二条"), which the text may name.
+    Names may also come from the question; figures, dates and clause numbers may not. `offset` is
+    the place of the text in the answer.
+    """
+    items = find_items(text)
+    sources = [find_items(span) for span in spans]
+    checks = [
+        *_quotes(text, spans),
+        *_dates(items, sources),
+        *_clauses(items, sources, labels),
+        *_figures(items, sources, spans),
+        *_names(items, [fold(span) for span in (*spans, question)]),
+    ]
+    for turn in turned(text, spans):
+        kind: CheckKind = turn.kind  # type: ignore[assignment]
+        checks = [c for c in checks if not (c.ok and c.kind == kind and c.start == turn.start)]
+        checks.append(
+            Check(kind, text[turn.start : turn.end], False, turn.start, turn.end, turn.note)
+        )
+    return tuple(
+        replace(check, start=check.start + offset, end=check.end + offset)
+        for check in sorted(checks, key=lambda check: (check.start, check.end))
+    )
+
+
+def foreign_words(text: str, spans: Sequence[str], question: str) -> float:
+    """Share of the content words of a text that stand neither in the spans nor in the question.
+
+    English words are compared by their first five letters, Chinese by pairs of characters.
+    """
+    known = _content(" \n ".join((*spans, question)))
+    mine = _content(text)
+    return sum(word not in known for word in mine) / len(mine) if mine else 0.0
+
+
+def _quotes(text: str, spans: Sequence[str]) -> list[Check]:
+    checks = []
+    for quote in quotes.find_quotes(text):
+        ok = any(quotes.stands_in(quote.words, span) for span in spans)
+        note = "" if ok else "these words are not in the cited text"
+        checks.append(Check("quote", quote.words, ok, quote.start, quote.end, note))
+    return checks
+
+
+def _dates(items: Items, sources: Sequence[Items]) -> list[Check]:
+    known = [date for source in sources for date in source.dates]
+    checks = []
+    for date in items.dates:
+        ok = any(date.within(other) for other in known)
+        note = "" if ok else _absent("date", date.ambiguous)
+        checks.append(Check("date", date.text, ok, date.start, date.end, note))
+    return checks
+
+
+def _absent(what: str, ambiguous: bool) -> str:
+    reason = " (day and month can't be told apart)" if ambiguous else ""
+    return f"this {what} is not in the cited text{reason}"
+
+
+def _clauses(items: Items, sources: Sequence[Items], labels: Sequence[str]) -> list[Check]:
+    known = {clause.key for source in sources for clause in source.clauses}
+    known |= {number.key for label in labels for number in find_clause_numbers(label, bare=True)}
+    checks = []
+    for clause in items.clauses:
+        ok = clause.known_in(known)
+        note = "" if ok else "the cited text neither is this clause nor names it"
+        checks.append(Check("clause", clause.text, ok, clause.start, clause.end, note))
+    return checks
+
+
+def _figures(items: Items, sources: Sequence[Items], spans: Sequence[str]) -> list[Check]:
+    known = [figure for source in sources for figure in source.figures]
+    years = {date.year for source in sources for date in source.dates}
+    checks = []
+    for figure in items.figures:
+        ok = any(_same(figure, other) for other in known)
+        if not ok and not figure.unit and figure.value is not None:
+            # A year without its month, from a date of the cited text.
+            ok = figure.value in years
+        note = "" if ok else _why(figure, known)
+        checks.append(Check("number", figure.text, ok, figure.start, figure.end, note))
+    return checks
+
+
+def _same(mine: Figure, theirs: Figure) -> bool:
+    """The same value, and the same unit where one is given. A share keeps its sign: 5 is not 5%."""
+    if mine.value is None or theirs.value is None:
+        return mine.text == theirs.text
+    if mine.value != theirs.value:
+        return False
+    return mine.unit == theirs.unit or (not mine.unit and theirs.unit != "%")
+
+
+def _why(figure: Figure, known: Sequence[Figure]) -> str:
+    units = {other.unit for other in known if other.value == figure.value}
+    if units:
+        return f"the cited text has this figure with another unit: {', '.join(sorted(units))}"
+    return "this figure is not in the cited text"
+
+
+def _names(items: Items, sources: list[str]) -> list[Check]:
+    checks = []
+    for name in items.names:
+        ok = name_stands_in(name.text, sources)
+        note = "" if ok else "this name is not in the cited text"
+        checks.append(Check("name", name.text, ok, name.start, name.end, note))
+    return checks
+
+
+_FUNCTION = re.compile(
+    "the|and|for|that|this|with|from|are|was|were|will|shall|has|have|had|been|its|their|they|them|"
+    "which|who|whom|whose|any|all|each|such|other|than|then|there|here|under|upon|into|onto|about|"
+    "also|does|did|not|but|may|can|must|would|should|could|answer|question|contract|agreement|"
+    "according|states|stated|says|means"
+)
+
+
+def _content(text: str) -> list[str]:
+    folded = fold(text)
+    words = [w[:5] for w in re.findall(r"[a-z]{3,}", folded) if not _FUNCTION.fullmatch(w)]
+    for run in re.findall("[\u3400-\u9fff]+", folded):
+        words.extend(run[i : i + 2] for i in range(len(run) - 1))
+    return words

@@ -1,0 +1,102 @@
+"""Quotes as exact spans of a document, and the markers that point to them.
+
+A citation is made from offsets, never by searching for a string, so `quote` equals
+`text[start_char:end_char]` by construction. Knows one loaded document at a time; does not know
+whether a quote answers the question.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from app.types import Citation, NearestClause
+from retrieval.types import DocumentPage, Hit
+
+if TYPE_CHECKING:
+    from app.documents import LoadedDocument
+
+_log = logging.getLogger(__name__)
+
+# Media types whose single "page" is the whole file and not a page that anyone could turn to.
+_PAGED_MEDIA = ("application/pdf",)
+
+_MARKER = re.compile(r"\s*(?:\[([\d,，、\s]{1,20})\]|【([\d,，、\s]{1,20})】)")
+
+
+def cite(document: LoadedDocument, start: int, end: int, clause: str | None) -> Citation:
+    """The citation of `text[start:end]`, without the white space around it."""
+    text = document.text
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    page = page_at(document, start)
+    return Citation(
+        quote=text[start:end],
+        document_id=document.record.id,
+        document=document.record.name,
+        page=page.number if page else None,
+        page_label=page.label if page else None,
+        start_char=start,
+        end_char=end,
+        clause=clause,
+        boxes=tuple(document.boxes(start, end)),
+        verified=bool(text[start:end]),
+    )
+
+
+def page_at(document: LoadedDocument, position: int) -> DocumentPage | None:
+    """The page that holds a character, or None for formats without pages."""
+    if len(document.pages) == 1 and document.record.media_type not in _PAGED_MEDIA:
+        return None
+    return document.page_at(position)
+
+
+def nearest_clauses(
+    document: LoadedDocument, hits: Sequence[Hit], limit: int = 3
+) -> tuple[NearestClause, ...]:
+    """The clauses that came near, one entry a clause, best first."""
+    found: dict[tuple[str | None, str], NearestClause] = {}
+    for hit in hits:
+        chunk = hit.chunk
+        if not (chunk.clause or chunk.heading):
+            continue
+        page = page_at(document, chunk.start)
+        found.setdefault(
+            (chunk.clause, chunk.heading),
+            NearestClause(
+                clause=chunk.clause,
+                heading=chunk.heading,
+                page=page.number if page else None,
+                start_char=chunk.start,
+                end_char=chunk.end,
+            ),
+        )
+    return tuple(found.values())[:limit]
+
+
+def resolve_markers(text: str, count: int, spans: Sequence[str]) -> str:
+    """The text without citation markers that point to none of the `count` citations.
+
+    A marker that names several is kept with those that exist. A bracketed figure that is text of a
+    cited span ("[2024]", "[●]") or too long to be a marker is not a citation and stays. Markers are
+    never renumbered onto another source.
+    """
+
+    def resolved(match: re.Match[str]) -> str:
+        body = match.group(1) or match.group(2)
+        whole = match.group(0).strip()
+        numbers = [int(number) for number in re.findall(r"\d+", body)]
+        if not numbers or any(number > 999 for number in numbers):
+            return match.group(0)
+        if any(whole in span for span in spans):
+            return match.group(0)
+        kept = [number for number in numbers if 1 <= number <= count]
+        if len(kept) < len(numbers):
+            _log.info("removed a citation marker that points at nothing: %s", whole)
+        return "".join(f" [{number}]" for number in kept)
+
+    return _MARKER.sub(resolved, text)

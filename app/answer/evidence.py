@@ -1,0 +1,159 @@
+"""What the documents hold for a question: candidates from each document, joined and chosen.
+
+Knows retrieval's evidence and the outline; does not know the engine. Scores of different documents
+are comparable through `Evidence.support` only, so documents are ordered by it before sentences are
+ordered by their own score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from app.answer import wording
+from app.answer.citations import cite
+from app.answer.clause_numbers import find_clause_numbers
+from app.types import AskOptions, Citation
+from retrieval.plan import find_evidence
+from retrieval.types import Chunk, Evidence, Language, Sentence
+
+if TYPE_CHECKING:
+    from app.documents import LoadedDocument
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A sentence of document number `document` (its place in the list that was asked)."""
+
+    document: int
+    sentence: Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Evidence of each document, in the order asked, and the candidates of the documents that can
+    answer, best first."""
+
+    evidence: tuple[Evidence, ...]
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def answerable(self) -> bool:
+        return bool(self.candidates)
+
+    @property
+    def best_document(self) -> int:
+        """The document with the best support."""
+        if self.candidates:
+            return self.candidates[0].document
+        return max(range(len(self.evidence)), key=lambda index: self.evidence[index].support)
+
+    def chunks(self, document: int) -> tuple[Chunk, ...]:
+        """Chunks of one document, best first: those of its candidates, then the other hits."""
+        ordered: dict[int, Chunk] = {}
+        for candidate in self.candidates:
+            if candidate.document == document:
+                ordered.setdefault(candidate.sentence.chunk.index, candidate.sentence.chunk)
+        for hit in self.evidence[document].hits:
+            ordered.setdefault(hit.chunk.index, hit.chunk)
+        return tuple(ordered.values())
+
+    def ordered(self, candidates: Sequence[Candidate]) -> Found:
+        """The same evidence with the candidates in another order."""
+        return replace(self, candidates=tuple(candidates))
+
+
+def find(documents: Sequence[LoadedDocument], question: str) -> Found:
+    """Search every document and join what was found."""
+    evidence = tuple(find_evidence(document.index, question) for document in documents)
+    order = sorted(range(len(documents)), key=lambda index: -evidence[index].support)
+    candidates = [
+        Candidate(index, sentence)
+        for index in order
+        if evidence[index].answerable
+        for sentence in evidence[index].sentences
+    ]
+    return Found(evidence, tuple(candidates))
+
+
+def lead(
+    found: Found, documents: Sequence[LoadedDocument], language: Language, options: AskOptions
+) -> tuple[tuple[str, ...], tuple[Citation, ...]]:
+    """The quote lines that open the answer, and their citations in the same order.
+
+    One document is answered from its best sentence and those close behind; of several documents,
+    each one that can answer is quoted at least once as far as `options.quotes` allows.
+    """
+    chosen: list[Candidate] = []
+    best: dict[int, float] = {}
+    for candidate in found.candidates:
+        top = best.setdefault(candidate.document, candidate.sentence.score)
+        close = candidate.sentence.score >= options.closeness * top
+        if close and not any(_overlap(candidate, other) for other in chosen):
+            chosen.append(candidate)
+    chosen = _spread(chosen, max(1, options.quotes))
+    citations = tuple(
+        cite(
+            documents[candidate.document],
+            candidate.sentence.start,
+            candidate.sentence.end,
+            candidate.sentence.chunk.clause,
+        )
+        for candidate in chosen
+    )
+    several = len(documents) > 1
+    lines = tuple(
+        wording.quoted(
+            citation.quote,
+            wording.place(
+                language,
+                clause=citation.clause,
+                page=citation.page,
+                label=citation.page_label,
+                document=citation.document if several else None,
+            ),
+            number,
+        )
+        for number, citation in enumerate(citations, start=1)
+    )
+    return lines, citations
+
+
+def missing_clauses(documents: Sequence[LoadedDocument], question: str) -> tuple[str, ...]:
+    """Clauses that the question names and that stand nowhere: neither in the outline of a document
+    nor as a reference in its text. They are given as the question writes them."""
+    named = find_clause_numbers(question)
+    if not named:
+        return ()
+    known = {
+        number.key
+        for document in documents
+        for clause in document.clauses
+        for number in find_clause_numbers(clause.number, bare=True)
+    }
+    absent = [number for number in named if not number.known_in(known)]
+    if not absent:
+        return ()
+    mentioned = {
+        number.key for document in documents for number in find_clause_numbers(document.text)
+    }
+    return tuple(number.text for number in absent if number.key not in mentioned)
+
+
+def _overlap(one: Candidate, other: Candidate) -> bool:
+    return (
+        one.document == other.document
+        and one.sentence.start < other.sentence.end
+        and other.sentence.start < one.sentence.end
+    )
+
+
+def _spread(candidates: Sequence[Candidate], limit: int) -> list[Candidate]:
+    """At most `limit` candidates: the first of each document, then the others in their order."""
+    first: dict[int, Candidate] = {}
+    for candidate in candidates:
+        first.setdefault(candidate.document, candidate)
+    heads = list(first.values())[:limit]
+    rest = [candidate for candidate in candidates if candidate not in heads]
+    return heads + rest[: limit - len(heads)]

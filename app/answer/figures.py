@@ -1,0 +1,307 @@
+"""Figures with their units: money, percentages, durations, measures, plain numbers.
+
+Values are exact Decimals in canonical units: percent for every share (万分之五 is 0.05 %), months
+for years, days for weeks, ISO codes for currencies. Chinese integers are read by cn2an (through
+retrieval); 角 and 分, halves, fractions and vague numbers (三十几万) are read here, because cn2an
+refuses or misreads them. A single 一 or 万 without a unit is not taken for a number.
+
+Does not know dates or clause numbers: the caller says which places are taken by them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from retrieval.folding import fold_width
+from retrieval.numerals import NUMERAL_CLASS, chinese_number, english_number
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number with its unit, at `text[start:end]`.
+
+    `unit` is canonical and "" when there is none. A vague number has no value and equals only the
+    same words.
+    """
+
+    start: int
+    end: int
+    text: str
+    value: Decimal | None
+    unit: str
+
+    @property
+    def key(self) -> str:
+        """Equal for figures that say the same."""
+        if self.value is None:
+            return f"vague {self.text}"
+        return f"{self.value.normalize():f} {self.unit}".strip()
+
+
+_ZH = f"[{NUMERAL_CLASS}廿卅]"
+_WORD = (
+    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|"
+    "sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|"
+    "hundred"
+)
+_WORDS = rf"(?:{_WORD})(?:(?:\s+and\s+|[\s-]+)(?:{_WORD}|thousand))*"
+_CORE = re.compile(
+    rf"""
+    (?P<share>(?P<den>{_ZH}{{1,4}}|\d+)分之(?P<num>{_ZH}+(?:点{_ZH}+)?|\d+(?:\.\d+)?))
+  | (?P<vague>[几数]{_ZH}+|{_ZH}+[几余多]{_ZH}*(?=[个天日年月元倍份人次名吨米万亿]|美元|周))
+  | (?P<euro>(?<![\d.,])(?:\d{{1,3}}(?:\.\d{{3}}){{2,}}(?:,\d{{1,2}})?|\d{{1,3}}\.\d{{3}},\d{{1,2}}
+        |\d{{1,3}},\d{{1,2}})(?![\d,]|\.\d))
+  | (?P<digits>(?<![\d.])(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?:\.\d+)?)
+    (?:[^\S\n]?(?P<many>thousand|million|billion|trillion|mm|bn|[mk](?![a-z²³]))\b
+      |(?P<scale>[百千万亿]{{1,2}}))?
+  | (?P<hanzi>{_ZH}+(?:点{_ZH}+)?|半(?=[年月日天]|个月))
+  | (?P<words>\b{_WORDS}\b)(?:\s+(?P<wmany>thousand|million|billion|trillion)\b)?
+  | (?P<simple>\b(?:one[\s-](?:half|third|quarter|fifth)|two[\s-]thirds|three[\s-]quarters)\b)
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_MANY = {
+    "thousand": 3,
+    "k": 3,
+    "million": 6,
+    "mm": 6,
+    "m": 6,
+    "billion": 9,
+    "bn": 9,
+    "trillion": 12,
+}
+_SCALE = {"百": 2, "千": 3, "万": 4, "亿": 8}
+_SIMPLE = {"half": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fifth": 5}
+
+# Longest first within each table; matched right after or right before the number.
+_MONEY = {
+    "人民币": "CNY", "rmb": "CNY", "cny": "CNY", "yuan": "CNY", "renminbi": "CNY", "￥": "CNY",
+    "¥": "CNY", "美元": "USD", "美金": "USD", "us$": "USD", "usd": "USD", "$": "USD",
+    "u.s. dollars": "USD", "us dollars": "USD", "dollars": "USD", "dollar": "USD",
+    "hk$": "HKD", "hkd": "HKD", "港元": "HKD", "港币": "HKD", "欧元": "EUR", "eur": "EUR",
+    "€": "EUR", "euros": "EUR", "euro": "EUR", "英镑": "GBP", "gbp": "GBP", "£": "GBP",
+    "pounds sterling": "GBP", "日元": "JPY", "jpy": "JPY", "yen": "JPY", "瑞士法郎": "CHF",
+    "chf": "CHF", "cad": "CAD", "c$": "CAD", "aud": "AUD", "a$": "AUD", "sgd": "SGD", "s$": "SGD",
+    "inr": "INR", "rs.": "INR", "nt$": "TWD", "新台币": "TWD", "cents": "cent", "cent": "cent",
+    "元": "CNY", "圆": "CNY",
+}  # fmt: skip
+_MEASURES = {
+    "工作日": "business day", "营业日": "business day", "交易日": "trading day",
+    "自然日": "day", "日历天": "day", "日历日": "day", "天": "day", "日": "day", "周": "week",
+    "星期": "week", "礼拜": "week", "月": "month", "季度": "quarter", "年": "year", "周年": "year",
+    "小时": "hour", "钟头": "hour", "分钟": "minute", "倍": "times", "平方米": "m²", "㎡": "m²",
+    "平方公里": "km²", "立方米": "m³", "公里": "km", "千米": "km", "毫米": "mm", "厘米": "cm",
+    "米": "m", "亩": "mu", "公顷": "ha", "公斤": "kg", "千克": "kg", "吨": "t", "克": "g",
+    "台": "台", "套": "套", "份": "份", "人": "人", "名": "人", "次": "次", "期": "期", "层": "层",
+    "户": "户", "股": "股", "岁": "岁", "页": "页", "件": "件", "辆": "辆", "批": "批",
+    "个百分点": "%", "个基点": "bp", "％": "%", "%": "%", "‰": "‰", "percent": "%",
+    "per cent": "%", "percentage points": "%", "basis points": "bp", "bps": "bp",
+    "business days": "business day", "business day": "business day",
+    "working days": "business day", "working day": "business day",
+    "banking days": "business day", "trading days": "trading day", "trading day": "trading day",
+    "calendar days": "day", "calendar day": "day", "consecutive days": "day", "days": "day",
+    "day": "day", "weeks": "week", "week": "week", "calendar months": "month",
+    "calendar month": "month", "months": "month", "month": "month", "calendar quarters": "quarter",
+    "quarters": "quarter", "calendar years": "year", "calendar year": "year", "years": "year",
+    "year": "year", "hours": "hour", "hour": "hour", "minutes": "minute", "minute": "minute",
+    "times": "times", "square feet": "ft²", "square meters": "m²", "square metres": "m²",
+    "miles": "mile", "mile": "mile", "kilometers": "km", "kilometres": "km", "feet": "ft",
+    "shares": "股",
+}  # fmt: skip
+# Factors to the unit in which values are compared.
+_CANONICAL: dict[str, tuple[Decimal, str]] = {
+    "year": (Decimal(12), "month"), "week": (Decimal(7), "day"), "‰": (Decimal("0.1"), "%"),
+    "bp": (Decimal("0.01"), "%"), "quarter": (Decimal(3), "month"),
+}  # fmt: skip
+
+
+def _escaped(words: Iterable[str]) -> str:
+    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+
+
+def _any(words: Sequence[str]) -> str:
+    ordered = sorted(words, key=len, reverse=True)
+    return "|".join(re.escape(w) + (r"\b" if w[-1].isascii() and w[-1].isalpha() else "")
+                    for w in ordered)  # fmt: skip
+
+
+_BEFORE = re.compile(
+    rf"(?:(?<![a-z])(?P<unit>{_escaped(_MONEY)}))"
+    r"(?:\s|[:：]|[（(](?:大写|小写)[)）])*(?P<minus>[-−])?\s*$",
+    re.IGNORECASE,
+)
+_AFTER = re.compile(
+    r"(?P<half1>个半(?=月|星期|小时))?(?:[\s-]*(?:\(|（)?\s*)(?:个(?!半))?"
+    rf"(?P<unit>{_any([*_MONEY, *_MEASURES])})"
+    r"(?P<half2>半)?",
+    re.IGNORECASE,
+)
+_MINOR = re.compile(rf"(?:(?P<jiao>{_ZH}|\d)角)?(?:[零〇]?(?P<fen>{_ZH}|\d)分(?!之|钟|期))?")
+_REPEATED = re.compile(r"\s*[（(]\s*\d")
+_IN_WORD = re.compile(r"[A-Za-z]-?$")
+_PAIR_GAP = re.compile(r"\s*[（(]\s*$")
+_LONE = re.compile(rf"^{_ZH}$")
+_HAS_DIGIT = re.compile("[零〇○一二三四五六七八九两壹贰叁肆伍陆柒捌玖貳參陸廿卅十拾]")
+
+
+def find_figures(text: str, taken: Sequence[Span] = ()) -> tuple[Figure, ...]:
+    """Every figure of `text` that touches no place in `taken`, in order."""
+    folded = fold_width(text)
+    found: list[Figure] = []
+    position = 0
+    while match := _CORE.search(folded, position):
+        position = match.end()
+        if any(match.start() < end and start < match.end() for start, end in taken):
+            continue
+        figure = _read(folded, match)
+        if figure is None:
+            continue
+        position = max(position, figure.end)
+        found.append(figure)
+    return tuple(_paired(folded, text, found))
+
+
+def _read(folded: str, match: re.Match[str]) -> Figure | None:
+    start, end = match.span()
+    if match["vague"]:
+        return Figure(start, end, match[0], None, "")
+    value = _value(match)
+    if value is None:
+        return None
+    if match["share"] or match["simple"]:
+        return Figure(start, end, match[0], value, "%")
+    before = _BEFORE.search(folded, max(0, start - 24), start)
+    after = _AFTER.match(folded, end)
+    if match["digits"] and before is None and _IN_WORD.search(folded, max(0, start - 2), start):
+        return None
+    unit, half = "", Decimal(0)
+    if after and _keeps(folded, match, after):
+        unit = (_MONEY | _MEASURES)[after["unit"].lower()]
+        half = Decimal("0.5") if after["half1"] or after["half2"] else half
+        end = after.end()
+    lone = match["hanzi"] and not unit and not before and _LONE.match(match[0])
+    if lone and not _REPEATED.match(folded, end):
+        return None
+    if before and before["unit"].lower() not in ("元", "圆"):
+        if unit == "" or unit in _MONEY.values():
+            unit = _MONEY[before["unit"].lower()]
+        start = before.start("unit")
+    value += half
+    if unit in _MONEY.values() and after and folded[end - 1] in "元圆":
+        minor = _MINOR.match(folded, end)
+        if minor and minor[0]:
+            value += _small(minor["jiao"]) / 10 + _small(minor["fen"]) / 100
+            end = minor.end()
+    if (before and before["minus"]) or _negative(folded, match.start()):
+        value = -value
+    factor, canonical = _CANONICAL.get(unit, (Decimal(1), unit))
+    return Figure(start, end, folded[start:end], value * factor, canonical)
+
+
+def _keeps(folded: str, match: re.Match[str], after: re.Match[str]) -> bool:
+    """Whether the words after a number are its unit. "30 (days" is, "(3) 日本" is not."""
+    gap = folded[match.end() : after.start("unit")]
+    if "\n" in gap:
+        return False
+    word = after["unit"]
+    following = folded[after.end() : after.end() + 1]
+    if word == "日" and following == "本":
+        return False
+    if word == "名" and following == "称":
+        return False
+    if word == "人" and following == "民":
+        return False
+    return not (word == "月" and match["hanzi"] and "个" not in gap and after["half1"] is None
+                and following == "日")  # fmt: skip
+
+
+def _negative(folded: str, start: int) -> bool:
+    before = folded[max(0, start - 2) : start]
+    if before.endswith("负"):
+        return True
+    return before.endswith(("-", "−")) and (len(before) < 2 or before[0] in " (（：:，,")
+
+
+def _value(match: re.Match[str]) -> Decimal | None:
+    if match["share"]:
+        num, den = _number(match["num"]), _number(match["den"])
+        return None if num is None or not den else (100 * num / den).normalize()
+    if match["simple"]:
+        top, bottom = re.split(r"[\s-]", match["simple"].lower())
+        return Decimal(100 * {"one": 1, "two": 2, "three": 3}[top]) / _SIMPLE[bottom]
+    if match["euro"]:
+        return Decimal(match["euro"].replace(".", "").replace(",", "."))
+    if match["digits"]:
+        value = Decimal(match["digits"].replace(",", ""))
+        if match["many"]:
+            value = value.scaleb(_MANY[match["many"].lower()])
+        for scale in match["scale"] or "":
+            value = value.scaleb(_SCALE[scale])
+        return value
+    if match["hanzi"]:
+        return _number(match["hanzi"])
+    words = english_number(match["words"])
+    if words is None:
+        return None
+    return Decimal(words).scaleb(_MANY.get((match["wmany"] or "").lower(), 0))
+
+
+def _number(text: str) -> Decimal | None:
+    if text[0].isdigit():
+        return Decimal(text)
+    if text == "半":
+        return Decimal("0.5")
+    if text in ("百", "千", "万"):
+        return Decimal(10 ** _SCALE[text])
+    whole, _, decimals = text.partition("点")
+    if not _HAS_DIGIT.search(whole):
+        return None
+    value = chinese_number(re.sub("卅", "三十", whole))
+    if value is None:
+        return None
+    if decimals:
+        digits = [chinese_number(character) for character in decimals]
+        if any(digit is None or digit > 9 for digit in digits):
+            return None
+        return Decimal(f"{int(value)}.{''.join(str(int(digit or 0)) for digit in digits)}")
+    return Decimal(repr(value)).normalize()
+
+
+def _small(text: str | None) -> Decimal:
+    return (_number(text) or Decimal(0)) if text else Decimal(0)
+
+
+def _paired(folded: str, text: str, found: Sequence[Figure]) -> list[Figure]:
+    """Joins "three (3) months" and 三（3）个月 to one figure; where the two disagree, each keeps
+    the unit and is looked up by itself."""
+    joined: list[Figure] = []
+    for figure in found:
+        figure = Figure(figure.start, figure.end, text[figure.start : figure.end],
+                        figure.value, figure.unit)  # fmt: skip
+        last = joined[-1] if joined else None
+        if last and _PAIR_GAP.fullmatch(folded[last.end : figure.start]):
+            closing = re.match(r"\s*[)）]", folded[figure.end :])
+            if closing and figure.value is not None and last.value is not None:
+                end = figure.end + closing.end()
+                unit, factor = figure.unit, Decimal(1)
+                tail = _AFTER.match(folded, end)
+                if tail and not last.unit and "\n" not in folded[end : tail.start("unit")]:
+                    word = (_MONEY | _MEASURES)[tail["unit"].lower()]
+                    factor, unit = _CANONICAL.get(word, (Decimal(1), word))
+                    end = tail.end()
+                if not last.unit and last.value == figure.value:
+                    joined[-1] = Figure(last.start, end, text[last.start : end],
+                                        figure.value * factor, unit)  # fmt: skip
+                    continue
+                if not last.unit:
+                    joined[-1] = Figure(last.start, last.end, last.text, last.value * factor, unit)
+                    joined.append(Figure(figure.start, end, text[figure.start : end],
+                                         figure.value * factor, unit))  # fmt: skip
+                    continue
+        joined.append(figure)
+    return joined

@@ -1,0 +1,92 @@
+"""What an answer tells while it comes into being.
+
+One frozen event per step; `type` is the name of the server-sent event and stands in its data. The
+events know nothing of transport, identifiers or resuming: the door that streams them adds those.
+
+Order: created, coverage, then deltas, citations and checks, then exactly one of completed or error.
+The `text` of all deltas joined is `Answer.answer`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from app.types import Answer, Check, Citation, Coverage
+from retrieval.types import Language
+
+DeltaKind = Literal["quote", "phrasing", "notice"]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCreated:
+    """The question was accepted."""
+
+    request_id: str
+    question: str
+    language: Language
+    document_ids: tuple[str, ...]
+    type: Literal["answer.created"] = field(default="answer.created", init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageChanged:
+    """How much of the documents has been read by now."""
+
+    coverage: Coverage
+    type: Literal["answer.coverage"] = field(default="answer.coverage", init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerDelta:
+    """The next piece of the answer. `kind` tells document text ("quote") from the model's words
+    ("phrasing") and from our own ("notice"). Text of every kind has passed its checks."""
+
+    text: str
+    kind: DeltaKind
+    type: Literal["answer.delta"] = field(default="answer.delta", init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CitationFound:
+    """Citation number `index` (counted from 1, as in the marker `[1]` of the answer)."""
+
+    index: int
+    citation: Citation
+    type: Literal["citation"] = field(default="citation", init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckDone:
+    """A quote, figure, date, clause number or name was looked up in the cited spans."""
+
+    check: Check
+    type: Literal["check"] = field(default="check", init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCompleted:
+    """The last event of an answer."""
+
+    answer: Answer
+    type: Literal["answer.completed"] = field(default="answer.completed", init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFailed:
+    """The last event when no answer could be made. `code` is stable, `message` is for people."""
+
+    code: str
+    message: str
+    type: Literal["error"] = field(default="error", init=False)
+
+
+AnswerEvent = (
+    AnswerCreated
+    | CoverageChanged
+    | AnswerDelta
+    | CitationFound
+    | CheckDone
+    | AnswerCompleted
+    | AnswerFailed
+)

@@ -1,0 +1,108 @@
+"""Figures: values and units across the ways of writing them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.answer.figures import find_figures
+
+
+def keys(text: str) -> list[str]:
+    return [figure.key for figure in find_figures(text)]
+
+
+SAME = [
+    ["USD 1,500,000.00", "$1.5 million", "US$1,500,000", "1.5 million dollars", "美元150万"],
+    [
+        "人民币150万元",
+        "RMB 1,500,000",
+        "￥1,500,000.00",
+        "壹佰伍拾万元整",
+        "1500000元",
+        "人民币１５０万元",
+    ],
+    ["伍佰万元整", "500万元", "人民币（大写）：伍佰万元整"],
+    ["万分之五", "0.05%", "万分之5"],
+    ["百分之五", "5%", "5 per cent", "five percent", "５％"],
+    ["千分之三", "0.3%", "3‰", "30 basis points"],
+    [
+        "three (3) months",
+        "3 months",
+        "三个月",
+        "3个月",
+        "three-month",
+        "三（3）个月",
+        "3 (three) months",
+    ],
+    ["三十日", "30 days", "thirty (30) calendar days", "30天", "30-day", "卅日"],
+    ["5个工作日", "five (5) business days", "五个工作日", "5 working days"],
+    ["一个半月", "1.5 months"],
+    ["半年", "6 months", "六个月"],
+    ["两年半", "30 months"],
+    ["叁万伍仟元伍角贰分", "35,000.52元"],
+    ["100元5角", "100.50元"],
+    ["€9,90", "9.90 EUR"],
+    ["one hundred twenty thousand dollars", "$120,000"],
+    ["二分之一", "50%"],
+]
+
+
+@pytest.mark.parametrize("group", SAME, ids=lambda group: group[0])
+def test_forms_of_one_figure_have_one_key(group: list[str]) -> None:
+    found = [keys(form) for form in group]
+    assert all(len(found_keys) == 1 for found_keys in found), found
+    assert len({found_keys[0] for found_keys in found}) == 1, found
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("30 days", "30 months"),
+        ("30 days", "30 business days"),
+        ("RMB 500", "USD 500"),
+        ("HK$500", "US$500"),
+        ("5%", "5"),
+        ("5%", "-5%"),
+        ("150万元", "150元"),
+        ("三十几万元", "三十万元"),
+        ("千分之五", "百分之五"),
+        ("9,90", "19,90"),
+        ("十余日", "十日"),
+    ],
+)
+def test_different_figures_have_different_keys(one: str, other: str) -> None:
+    assert keys(one) != keys(other)
+
+
+@pytest.mark.parametrize(
+    "text", ["一方", "统一", "万一", "十分重要", "一切", "一致", "COVID-19", "A4"]
+)
+def test_words_that_hold_numerals_are_no_figures(text: str) -> None:
+    assert keys(text) == []
+
+
+def test_a_pair_that_disagrees_gives_both_figures() -> None:
+    assert keys("five (6) years") == ["60 month", "72 month"]
+
+
+def test_places_are_in_the_original_text() -> None:
+    text = "价款为人民币１５０万元，三（３）个月内付清。"
+    for figure in find_figures(text):
+        assert text[figure.start : figure.end] == figure.text
+    assert [figure.text for figure in find_figures(text)] == ["人民币１５０万元", "三（３）个月"]
+
+
+def test_taken_places_are_left_out() -> None:
+    text = "Section 5 and 7 days"
+    assert [figure.key for figure in find_figures(text, [(0, 9)])] == ["7 day"]
+
+
+@given(st.integers(min_value=0, max_value=10**12), st.integers(min_value=0, max_value=99))
+def test_thousands_separators_do_not_change_a_value(whole: int, cents: int) -> None:
+    plain = find_figures(f"USD {whole}.{cents:02d}")[0]
+    grouped = find_figures(f"USD {whole:,}.{cents:02d}")[0]
+    assert plain.value == grouped.value == Decimal(whole) + Decimal(cents) / 100
