@@ -143,6 +143,11 @@ def load_settings(**overrides: object) -> Settings:
         raise BadSettings("Wrong settings. " + "; ".join(problems)) from error
 
 
+def child_environment(**changes: str) -> dict[str, str]:
+    """This process's environment for a child process, with `changes`."""
+    return {**os.environ, **changes}
+
+
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:
     """One sentence for each `FINEPRINT_` variable that no setting has, with the nearest name."""
     known = {PREFIX + name.upper() for name in Settings.model_fields}

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import platformdirs
 import pytest
 import tokenizers
 import torch
 from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 from transformers import LlamaConfig, LlamaForCausalLM
+
+from app.models import find_model
+from app.settings import DEFAULT_MODEL, load_settings
 
 CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 LINES = [
@@ -77,8 +79,8 @@ def tiny_llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def default_model() -> Path:
     """The default model's GGUF; skips when `fineprint models pull` has not been run."""
-    cache = Path(platformdirs.user_cache_dir("fineprint", appauthor=False)) / "models"
-    path = cache / "smollm2-135m" / "SmolLM2-135M-Instruct.Q4_1.gguf"
-    if not path.exists():
-        pytest.skip(f"the default model is not at {path}; run: fineprint models pull")
+    settings = load_settings()
+    path = find_model(DEFAULT_MODEL, settings.cache_dir)
+    if path is None:
+        pytest.skip(f"no default model in {settings.cache_dir}; run: fineprint models pull")
     return path
