@@ -1,0 +1,31 @@
+"""How much of a question's content stands in a text, weighted by how telling each word is.
+
+Knows the terms of the text, not its meaning: "shall pay" and "shall not pay" cover the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from retrieval.query import Unit
+
+
+def unit_cover(unit: Unit, terms: Collection[str]) -> float:
+    """Share of one content word that `terms` cover, in [0, 1]."""
+    if any(term in terms for term in unit.terms):
+        return 1.0
+    if not unit.parts:
+        return 0.0
+    share = sum(part in terms for part in unit.parts) / len(unit.parts)
+    # A part of a word is weaker than the word: 违约 for 违约金.
+    return 0.7 * share if len(unit.parts[0]) > 1 else 0.3 * share
+
+
+def coverage(units: Sequence[Unit], terms: Collection[str], idf: Callable[[str], float]) -> float:
+    """Weighted share of `units` that `terms` cover, in [0, 1]; 0 without units."""
+    total = covered = 0.0
+    for unit in units:
+        weight = unit.weight * min(idf(term) for term in unit.terms)
+        total += weight
+        covered += weight * unit_cover(unit, terms)
+    return covered / total if total else 0.0

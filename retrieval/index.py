@@ -1,0 +1,103 @@
+"""The search index of one document: BM25 joined with TF-IDF over clause-aligned chunks.
+
+Finds chunks for a question in either language, by words, figures, clause numbers and vocabulary
+concepts. A chunk that shares no term with the question is never returned. It does not know
+whether the question is answered: that is decided in `plan`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retrieval import tokens
+from retrieval.bm25 import KeywordIndex
+from retrieval.clauses import outline
+from retrieval.query import Query, read_question
+from retrieval.references import ClauseNumbers
+from retrieval.tfidf import VectorIndex
+from retrieval.types import Chunk, Clause, Hit
+
+# Measured on the dev sets, see docs/benchmarks/retrieval.md.
+_VECTOR_SHARE = 0.4
+_CLAUSE_BONUS = 2.0
+_FRONT_BONUS = 0.35
+_FRONT_CHUNKS = 3
+
+
+class SearchIndex:
+    """Built once a document; immutable and picklable. `terms[i]` is the set of terms of chunk i."""
+
+    def __init__(self, text: str, chunks: Sequence[Chunk], clauses: Sequence[Clause]) -> None:
+        self.text = text
+        self.chunks = tuple(chunks)
+        self.clauses = tuple(clauses)
+        listed = [
+            tokens.terms(text[chunk.start : chunk.end]) + tokens.terms(chunk.heading)
+            for chunk in self.chunks
+        ]
+        self.terms = tuple(frozenset(found) for found in listed)
+        self.keywords = KeywordIndex(listed)
+        self._vectors = VectorIndex(listed)
+        self.numbers = ClauseNumbers(self.clauses)
+
+    @classmethod
+    def build(
+        cls, text: str, chunks: Sequence[Chunk], clauses: Sequence[Clause] | None = None
+    ) -> SearchIndex:
+        """Indexes `chunks` of `text`. Without `clauses` the outline is read from the text again.
+        No chunks, or chunks without any word, make an index that finds nothing."""
+        return cls(text, chunks, outline(text) if clauses is None else clauses)
+
+    def search(self, question: str, limit: int = 10) -> tuple[Hit, ...]:
+        """The best chunks for a question, best first; empty when none shares a term with it."""
+        return self.find(read_question(question), limit)
+
+    def find(self, query: Query, limit: int = 10) -> tuple[Hit, ...]:
+        """`search` for a question that is already taken apart."""
+        if not self.chunks or not query.terms:
+            return ()
+        score = self._scores(query)
+        order = sorted(range(len(self.chunks)), key=lambda i: (-score[i], i))
+        hits: list[Hit] = []
+        for place in order:
+            if len(hits) >= limit or score[place] <= 0.0:
+                break
+            matched = tuple(sorted(self.terms[place] & query.terms.keys()))
+            named = bool(self._named(query).get(place))
+            if matched or named:
+                hits.append(Hit(self.chunks[place], float(score[place]), len(hits) + 1, matched))
+        return tuple(hits)
+
+    def _scores(self, query: Query) -> NDArray[np.float64]:
+        keyword = self.keywords.scores(query.terms)
+        vector = self._vectors.scores(query.terms)
+        score = (1 - _VECTOR_SHARE) * _unit(keyword) + _VECTOR_SHARE * _unit(vector)
+        for place, weight in self._named(query).items():
+            score[place] += _CLAUSE_BONUS * weight
+        if query.front:
+            for place in range(min(_FRONT_CHUNKS, len(score))):
+                score[place] += _FRONT_BONUS * (1 - place / _FRONT_CHUNKS)
+        return score
+
+    def _named(self, query: Query) -> dict[int, float]:
+        """Chunks of the clauses that the question names, the first chunk of each most."""
+        found: dict[int, float] = {}
+        for reference in query.clauses:
+            for clause in self.numbers.find(reference)[:3]:
+                inside = [
+                    chunk.index
+                    for chunk in self.chunks
+                    if chunk.start < clause.end and chunk.end > clause.start
+                ]
+                for rank, place in enumerate(inside):
+                    found[place] = max(found.get(place, 0.0), 1.0 / (1 + 0.2 * rank))
+        return found
+
+
+def _unit(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores divided by the best one; zeros stay zeros."""
+    best = scores.max(initial=0.0)
+    return scores / best if best > 0 else scores

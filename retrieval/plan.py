@@ -1,0 +1,24 @@
+"""Evidence for one question: chunks, candidate quotes, and whether the document answers it.
+
+Refusal is decided here, from what was found: the share of the question's telling words in the best
+evidence, words that stand nowhere in the document, a clause that does not exist, a kind of fact
+that the best sentence does not hold. It does not know the model and never asks it.
+"""
+
+from __future__ import annotations
+
+from retrieval.index import SearchIndex
+from retrieval.query import read_question
+from retrieval.ranking import rank_sentences
+from retrieval.support import judge
+from retrieval.types import Evidence
+
+
+def find_evidence(index: SearchIndex, question: str, *, limit: int = 10) -> Evidence:
+    """What `index` holds for `question`; at most `limit` chunks. Never raises for odd questions:
+    without evidence `answerable` is False and `reason` says why."""
+    query = read_question(question)
+    hits = index.find(query, limit)
+    sentences = rank_sentences(index, query, hits)
+    support, answerable, reason = judge(index, query, hits, sentences)
+    return Evidence(question, query.language, hits, sentences, support, answerable, reason)

@@ -1,0 +1,184 @@
+"""A question taken apart for retrieval: weighted index terms, content words, clause references.
+
+Instruction words ("highlight the parts of this contract", 请问) and scene-setting ("Consider the
+agreement between X and Y;") weigh little. It knows the vocabulary and nothing of any document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import rjieba
+
+from retrieval.asked import AskedKind, asked_kinds
+from retrieval.figures import find_figures
+from retrieval.folding import fold
+from retrieval.language import detect
+from retrieval.stems import words
+from retrieval.tokens import HAN_RUN, HAN_STOP
+from retrieval.types import Language
+from retrieval.vocabulary import Concept, Mention, vocabulary
+from retrieval.wordlists import word_list
+
+_CONTEXT = re.compile(r"^\s*consider\b[^;]{0,400};")
+_QUOTED = re.compile(r'"([^"]{2,80})"|「([^」]{2,40})」|《([^》]{2,40})》')
+
+LOW = 0.15
+_CONCEPT_WEIGHT = 1.1
+_FIGURE_WEIGHT = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One content word of the question. A text covers it with any of `terms`, or in part with
+    `parts` (the character pairs of a longer Chinese word)."""
+
+    surface: str
+    terms: tuple[str, ...]
+    parts: tuple[str, ...]
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """`terms` are the weighted index terms for ranking; `clauses` the normal forms (§12.3) of
+    clauses that the question names."""
+
+    text: str
+    language: Language
+    terms: Mapping[str, float]
+    units: tuple[Unit, ...]
+    concepts: tuple[Concept, ...]
+    clauses: tuple[str, ...]
+    figures: tuple[str, ...]
+    asked: tuple[AskedKind, ...]
+    front: bool = field(default=False)
+
+
+class _Reader:
+    """Collects terms and units of one question."""
+
+    def __init__(self, question: str) -> None:
+        self.folded = fold(question)
+        self.terms: dict[str, float] = {}
+        self.units: list[Unit] = []
+        context = _CONTEXT.match(self.folded)
+        self.context_end = context.end() if context else 0
+        self._quoted = [match.span() for match in _QUOTED.finditer(self.folded, self.context_end)]
+        stemmed = words(self.folded)
+        table = vocabulary().in_questions
+        self.mentions = [
+            mention
+            for mention in table.mentions(self.folded, stemmed)
+            if mention.start >= self.context_end
+        ]
+        self._stemmed = stemmed
+
+    def place_weight(self, start: int) -> float:
+        if start < self.context_end:
+            return LOW
+        return 1.4 if any(left <= start < right for left, right in self._quoted) else 1.0
+
+    def add(self, term: str, weight: float) -> None:
+        self.terms[term] = max(self.terms.get(term, 0.0), weight)
+
+    def covering(self, start: int, end: int) -> list[Mention]:
+        return [m for m in self.mentions if m.start <= start and end <= m.end]
+
+    def english(self) -> None:
+        for word in self._stemmed:
+            surface = self.folded[word.start : word.end]
+            concepts = self.covering(word.start, word.end)
+            if surface in word_list("english_stop") or len(surface) == 1:
+                continue
+            weight = self.place_weight(word.start)
+            if surface in word_list("asking_english"):
+                weight = min(weight, LOW)
+            self.add(word.stem, weight)
+            names = tuple(mention.concept.term for mention in concepts)
+            self.units.append(Unit(surface, (word.stem, *names), (), weight))
+
+    def chinese(self) -> None:
+        for run in HAN_RUN.finditer(self.folded):
+            at = run.start()
+            pieces = rjieba.cut(run.group())
+            for piece in pieces:
+                self._chinese_word(piece, at)
+                at += len(piece)
+            text = run.group()
+            for place in range(len(text) - 1):
+                self.add(text[place : place + 2], 0.25 * self.place_weight(run.start() + place))
+            if len(text) == 1:
+                self.add(text, 1.0)
+
+    def _chinese_word(self, piece: str, at: int) -> None:
+        weight = self.place_weight(at)
+        concepts = self.covering(at, at + len(piece))
+        names = tuple(mention.concept.term for mention in concepts)
+        if piece in word_list("asking_chinese") or (len(piece) == 1 and piece in HAN_STOP):
+            weight = min(weight, LOW)
+            if piece in HAN_STOP:
+                return
+        if len(piece) == 1:
+            self.add(piece, 0.3 * weight)
+            self.units.append(Unit(piece, (piece, *names), (), 0.4 * weight))
+            return
+        pairs = tuple(piece[i : i + 2] for i in range(len(piece) - 1))
+        self.add(piece, weight)
+        for pair in pairs:
+            self.add(pair, (0.5 if len(piece) > 2 else 1.0) * weight)
+        for character in piece:
+            if character not in HAN_STOP:
+                self.add(character, 0.08 * weight)
+        self.units.append(
+            Unit(piece, (piece, *names), pairs if len(piece) > 2 else tuple(piece), weight)
+        )
+
+    def concepts(self) -> tuple[Concept, ...]:
+        found: dict[str, Concept] = {}
+        for mention in self.mentions:
+            surface = self.folded[mention.start : mention.end]
+            weight = _CONCEPT_WEIGHT * self.place_weight(mention.start)
+            if surface in word_list("asking_english") or surface in word_list("asking_chinese"):
+                weight *= 0.4
+            self.add(mention.concept.term, weight)
+            found[mention.concept.name] = mention.concept
+        return tuple(found.values())
+
+    def figures(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        clauses, values = [], []
+        for figure in find_figures(self.folded):
+            if figure.start < self.context_end:
+                continue
+            self.add(figure.value, _FIGURE_WEIGHT)
+            for digits in re.findall(r"\d+", self.folded[figure.start : figure.end]):
+                self.add(digits, 0.3)
+            if figure.kind == "clause":
+                clauses.append(figure.value)
+            else:
+                values.append(figure.value)
+                surface = self.folded[figure.start : figure.end]
+                self.units.append(Unit(surface, (figure.value,), (), 1.2))
+        return tuple(clauses), tuple(values)
+
+
+def read_question(question: str) -> Query:
+    """Takes a question apart. A question of stop words and marks only has no terms."""
+    reader = _Reader(question)
+    reader.english()
+    reader.chinese()
+    concepts = reader.concepts()
+    clauses, figures = reader.figures()
+    return Query(
+        text=question,
+        language=detect(question),
+        terms=reader.terms,
+        units=tuple(reader.units),
+        concepts=concepts,
+        clauses=clauses,
+        figures=figures,
+        asked=asked_kinds(reader.folded[reader.context_end :]),
+        front=any(concept.front for concept in concepts),
+    )
