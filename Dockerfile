@@ -18,7 +18,6 @@ COPY backend backend
 COPY eval eval
 COPY kvstore kvstore
 COPY retrieval retrieval
-COPY samples samples
 COPY ui ui
 RUN /opt/fineprint/bin/python -m pip install --no-cache-dir --no-deps --no-build-isolation --force-reinstall .
 
