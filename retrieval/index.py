@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from retrieval import tokens
 from retrieval.bm25 import KeywordIndex
 from retrieval.clauses import outline
+from retrieval.front import front_chunks
 from retrieval.query import Query, read_question
 from retrieval.references import ClauseNumbers
 from retrieval.tfidf import VectorIndex
@@ -23,8 +24,6 @@ from retrieval.types import Chunk, Clause, Hit
 # Measured on the dev sets, see docs/benchmarks/retrieval.md.
 _VECTOR_SHARE = 0.4
 _CLAUSE_BONUS = 2.0
-_FRONT_BONUS = 0.35
-_FRONT_CHUNKS = 3
 
 
 class SearchIndex:
@@ -42,6 +41,7 @@ class SearchIndex:
         self.keywords = KeywordIndex(listed)
         self._vectors = VectorIndex(listed)
         self.numbers = ClauseNumbers(self.clauses)
+        self._front = front_chunks(text, self.chunks)
 
     @classmethod
     def build(
@@ -77,9 +77,9 @@ class SearchIndex:
         score = (1 - _VECTOR_SHARE) * _unit(keyword) + _VECTOR_SHARE * _unit(vector)
         for place, weight in self._named(query).items():
             score[place] += _CLAUSE_BONUS * weight
-        if query.front:
-            for place in range(min(_FRONT_CHUNKS, len(score))):
-                score[place] += _FRONT_BONUS * (1 - place / _FRONT_CHUNKS)
+        for kind in query.front:
+            for place, weight in self._front[kind].items():
+                score[place] += weight
         return score
 
     def _named(self, query: Query) -> dict[int, float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import rjieba
 
@@ -54,7 +54,7 @@ class Query:
     clauses: tuple[str, ...]
     figures: tuple[str, ...]
     asked: tuple[AskedKind, ...]
-    front: bool = field(default=False)
+    front: tuple[str, ...] = ()
 
 
 class _Reader:
@@ -180,5 +180,5 @@ def read_question(question: str) -> Query:
         clauses=clauses,
         figures=figures,
         asked=asked_kinds(reader.folded[reader.context_end :]),
-        front=any(concept.front for concept in concepts),
+        front=tuple({concept.front for concept in concepts} - {""}),
     )

@@ -26,13 +26,13 @@ _KEYS = {"en", "zh", "ask", "front"}
 
 @dataclass(frozen=True, slots=True)
 class Concept:
-    """`phrases` stand in contracts, `cues` only in questions, both folded. `front`: the answer
-    usually stands at the start of the document."""
+    """`phrases` stand in contracts, `cues` only in questions, both folded. `front`: what
+    kind of passage at the start of the document usually answers (see `front`), or empty."""
 
     name: str
     phrases: tuple[str, ...]
     cues: tuple[str, ...]
-    front: bool
+    front: str
 
     @property
     def term(self) -> str:
@@ -104,7 +104,7 @@ def read_vocabulary(path: Path) -> Vocabulary:
             raise RetrievalError(f"{path.name}: unknown keys {sorted(unknown)} in [{name}]")
         phrases = tuple(fold(phrase) for phrase in [*table.get("en", ()), *table.get("zh", ())])
         cues = tuple(fold(cue) for cue in table.get("ask", ()))
-        concepts.append(Concept(name, phrases, cues, bool(table.get("front", False))))
+        concepts.append(Concept(name, phrases, cues, str(table.get("front", ""))))
     stated = [(phrase, concept) for concept in concepts for phrase in concept.phrases]
     asked = [(cue, concept) for concept in concepts for cue in concept.cues]
     return Vocabulary(tuple(concepts), PhraseTable(stated), PhraseTable(stated + asked))
