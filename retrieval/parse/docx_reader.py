@@ -1,0 +1,308 @@
+"""Reads the body of a DOCX in order: paragraphs with their computed numbers, tables, footnotes.
+
+Tracked changes count as accepted; comments, headers and footers stay out. It knows nothing of page
+layout: page breaks are those that Word wrote into the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from lxml import etree
+
+from retrieval.parse.cleaning import clean_text, collapse_spaces
+from retrieval.parse.docx_package import Package
+from retrieval.parse.docx_styles import Numbering, Styles, W, is_on, value
+from retrieval.parse.limits import ParseLimits
+from retrieval.types import DocumentPage
+from retrieval.types import Warning as ReadingWarning
+
+_M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_DROPPED = frozenset(
+    W + tag for tag in ("del", "moveFrom", "instrText", "delText", "rt", "rPr", "pPr")
+)
+# Wingdings marks that stand for ticked and empty boxes; any other symbol is shown as a bullet.
+_SYMBOLS = {"F0FE": "☑", "F0FD": "☒", "F0A8": "☐", "F06F": "☐", "F052": "☑", "F0A3": "☐"}
+_SHORT_CELL = 80
+# More than any printed page holds: breaks set by hand this far apart are not the only page ends.
+_FULL_PAGE_CHARS = 6000
+
+
+def read_docx(
+    data: bytes, name: str, limits: ParseLimits, check: Callable[[], None]
+) -> tuple[str, tuple[DocumentPage, ...], tuple[ReadingWarning, ...]]:
+    """Text, pages and warnings of a DOCX. `check` is called often and may raise to stop.
+
+    Raises Damaged, Encrypted, TooLarge.
+    """
+    with Package(data, name, limits) as package:
+        root = package.document()
+        styles = Styles(package.related("styles"))
+        numbering = Numbering(package.related("numbering"), styles)
+        notes = {kind: _notes(package.related(f"{kind}s")) for kind in ("footnote", "endnote")}
+    body = root.find(W + "body")
+    reader = _Body(styles, numbering, notes, check)
+    lines = reader.blocks(body) if body is not None else []
+    lines += reader.note_lines()
+    text, pages = _paged("\n".join(lines))
+    if not reader.has_rendered_breaks and any(
+        page.end - page.start > _FULL_PAGE_CHARS for page in pages
+    ):
+        pages = (DocumentPage(1, 0, len(text)),)
+    return text, pages, reader.warnings(root, len(pages))
+
+
+def _notes(root: etree._Element | None) -> dict[str, etree._Element]:
+    if root is None:
+        return {}
+    return {
+        node.get(W + "id", ""): node
+        for node in root
+        if isinstance(node.tag, str) and node.get(W + "type") in (None, "normal")
+    }
+
+
+@dataclass(slots=True)
+class _Body:
+    """Turns block elements into lines; "\\f" inside a line marks where Word began a new page."""
+
+    styles: Styles
+    numbering: Numbering
+    notes: dict[str, dict[str, etree._Element]]
+    check: Callable[[], None]
+    _used: list[tuple[str, str]] = field(default_factory=list)
+    _boxes: list[str] = field(default_factory=list)
+    _carried: str = ""
+    _tracked: bool = False
+    _hidden: bool = False
+    _rendered_breaks: bool = False
+    _stated_breaks: bool = False
+
+    def blocks(self, parent: etree._Element) -> list[str]:
+        """Lines of the block elements in `parent`, which may be wrapped (sdt, ins, customXml)."""
+        lines: list[str] = []
+        for node in parent:
+            if node.tag == W + "p":
+                self.check()
+                lines += self._paragraph(node)
+            elif node.tag == W + "tbl":
+                lines += self._table(node)
+            elif node.tag == _MC + "AlternateContent":
+                lines += self.blocks(node[0]) if len(node) else []
+            elif node.tag in _DROPPED:
+                self._tracked = True
+            elif isinstance(node.tag, str) and node.tag not in (W + "sectPr", W + "tcPr"):
+                lines += self.blocks(node)
+        return lines
+
+    @property
+    def has_rendered_breaks(self) -> bool:
+        """Whether Word wrote down where its pages ended."""
+        return self._rendered_breaks
+
+    def note_lines(self) -> list[str]:
+        """Footnotes and endnotes in the order of their marks: "[^1] text"."""
+        lines: list[str] = []
+        for index, (kind, key) in enumerate(self._used, 1):
+            note = self.notes[kind].get(key)
+            text = " ".join(self.blocks(note)).strip() if note is not None else ""
+            if text:
+                lines.append(f"[^{index}] {text.replace(chr(12), '')}")
+        return lines
+
+    def warnings(self, root: etree._Element, page_count: int) -> tuple[ReadingWarning, ...]:
+        found: list[ReadingWarning] = []
+        if self._tracked:
+            found.append(
+                ReadingWarning(
+                    "tracked_changes",
+                    "The document has tracked changes; it was read as if all were accepted.",
+                )
+            )
+        if next(root.iter(W + "commentReference"), None) is not None:
+            found.append(ReadingWarning("comments", "Comments in the document were left out."))
+        if self._hidden:
+            found.append(ReadingWarning("hidden_text", "Hidden text in the document was left out."))
+        if page_count > 1 and self._stated_breaks and not self._rendered_breaks:
+            found.append(
+                ReadingWarning(
+                    "approximate_pages",
+                    "Page numbers count only the page breaks set by hand; save the document as PDF "
+                    "for exact ones.",
+                )
+            )
+        return tuple(found)
+
+    def _paragraph(self, node: etree._Element) -> list[str]:
+        properties = node.find(W + "pPr")
+        style = value(properties, "pStyle") or self.styles.default
+        boxes, self._boxes = self._boxes, []
+        pieces: list[str] = []
+        self._runs(node, self.styles.is_hidden(style), pieces)
+        text = collapse_spaces(clean_text("".join(pieces)))
+        lines, self._boxes = self._boxes, boxes
+        ended = self._mark_stays(properties)
+        before = ""
+        if is_on(properties, "pageBreakBefore"):
+            self._stated_breaks = True
+            before = "\f"
+        if not text.replace("\f", "").strip():
+            # An empty list paragraph shows its number in Word only with text; it isn't counted
+            # when its mark was deleted, and its page break counts in any case.
+            if ended and text == "" and not lines and self._is_counted(node):
+                self.numbering.label(node)
+            return ([before + text] if before + text else []) + lines
+        if not ended:
+            self._carried += text
+            return lines
+        text, self._carried = self._carried + text, ""
+        # A break at the very start comes before the number.
+        while text.startswith("\f"):
+            before, text = before + "\f", text[1:].lstrip()
+        return [before + self.numbering.label(node) + text, *lines]
+
+    def _mark_stays(self, properties: etree._Element | None) -> bool:
+        """False when the paragraph mark was deleted: the text then runs into the next paragraph."""
+        if properties is None:
+            return True
+        if properties.find(f"{W}rPr/{W}del") is not None:
+            self._tracked = True
+            return False
+        if properties.find(f"{W}rPr/{W}ins") is not None:
+            self._tracked = True
+        return True
+
+    def _is_counted(self, node: etree._Element) -> bool:
+        return node.find(f"{W}pPr/{W}numPr") is not None
+
+    def _runs(self, node: etree._Element, hidden: bool, pieces: list[str]) -> None:
+        """Appends the visible text under `node`, a paragraph or anything inside one."""
+        for child in node:
+            tag = child.tag
+            if tag == W + "r":
+                self._run(child, hidden, pieces)
+            elif tag in (W + "del", W + "moveFrom"):
+                self._tracked = True
+            elif tag in _DROPPED or not isinstance(tag, str):
+                continue
+            elif tag == _M + "t":
+                pieces.append(child.text or "")
+            elif tag == _MC + "AlternateContent":
+                if len(child):
+                    self._runs(child[0], hidden, pieces)
+            else:
+                if tag in (W + "ins", W + "moveTo"):
+                    self._tracked = True
+                self._runs(child, hidden, pieces)
+
+    def _run(self, run: etree._Element, hidden: bool, pieces: list[str]) -> None:
+        stated = is_on(run, "rPr/vanish")
+        if stated is None:
+            stated = self.styles.is_hidden(value(run, "rPr/rStyle")) or hidden
+        if stated:
+            self._hidden = self._hidden or next(run.iter(W + "t"), None) is not None
+            return
+        self._content(run, pieces)
+
+    def _content(self, node: etree._Element, pieces: list[str]) -> None:
+        for child in node:
+            tag = child.tag
+            if tag == W + "t" or tag == _M + "t":
+                pieces.append(child.text or "")
+            elif tag in (W + "tab", W + "ptab"):
+                pieces.append("\t")
+            elif tag == W + "lastRenderedPageBreak":
+                self._rendered_breaks = True
+                pieces.append("\f")
+            elif tag == W + "br" and child.get(W + "type") == "page":
+                self._stated_breaks = True
+                pieces.append("\f")
+            elif tag in (W + "br", W + "cr"):
+                pieces.append("\n")
+            elif tag == W + "noBreakHyphen":
+                pieces.append("-")
+            elif tag == W + "sym":
+                pieces.append(_SYMBOLS.get(child.get(W + "char", "").upper(), "•"))
+            elif tag in (W + "footnoteReference", W + "endnoteReference"):
+                self._reference(child, pieces)
+            elif tag == W + "txbxContent":
+                # A text box floats: its lines follow the paragraph that it is anchored to.
+                self._boxes += self.blocks(child)
+            elif tag == _MC + "AlternateContent":
+                if len(child):
+                    self._content(child[0], pieces)
+            elif tag not in _DROPPED and isinstance(tag, str):
+                self._content(child, pieces)
+
+    def _reference(self, node: etree._Element, pieces: list[str]) -> None:
+        kind = "footnote" if node.tag == W + "footnoteReference" else "endnote"
+        key = node.get(W + "id", "")
+        if key in self.notes[kind]:
+            self._used.append((kind, key))
+            pieces.append(f"[^{len(self._used)}]")
+
+    def _table(self, node: etree._Element) -> list[str]:
+        lines: list[str] = []
+        for row in _wrapped(node, "tr"):
+            self.check()
+            properties = row.find(W + "trPr")
+            if properties is not None and properties.find(W + "del") is not None:
+                self._tracked = True
+                continue
+            cells: list[str] = []
+            for cell in _wrapped(row, "tc"):
+                merged = cell.find(f"{W}tcPr/{W}vMerge")
+                if merged is not None and merged.get(W + "val") != "restart":
+                    continue
+                cells.append("\n".join(self.blocks(cell)).strip(" \n"))
+            # Each cell of a row that crosses a page holds the break; the row counts it once.
+            breaks = max((cell.count("\f") for cell in cells), default=0)
+            cells = [text for cell in cells if (text := cell.replace("\f", "").strip())]
+            nested = next(row.iter(W + "tbl"), None) is not None
+            if len(cells) > 1 and not nested and all(len(cell) <= _SHORT_CELL for cell in cells):
+                cells = [cell.replace("\n", " ") for cell in cells]
+            if cells or breaks:
+                lines.append("\f" * breaks + " | ".join(cells))
+        return lines
+
+
+def _wrapped(parent: etree._Element, tag: str) -> list[etree._Element]:
+    """Children named `tag`, also inside content controls and tracked insertions."""
+    found: list[etree._Element] = []
+    for node in parent:
+        if node.tag == W + tag:
+            found.append(node)
+        elif node.tag in (W + "sdt", W + "sdtContent", W + "customXml", W + "ins"):
+            found += _wrapped(node, tag)
+    return found
+
+
+def _paged(marked: str) -> tuple[str, tuple[DocumentPage, ...]]:
+    """Takes the page marks out of the text and turns them into half-open page ranges.
+
+    Word writes a rendered break after each break set by hand; two marks with no text between are
+    one page border.
+    """
+    pieces: list[str] = []
+    starts = [0]
+    length = 0
+    for index, part in enumerate(marked.split("\f")):
+        if index and "".join(pieces[-1:]).strip() and length > starts[-1]:
+            starts.append(length)
+        kept = part if length else part.lstrip("\n")
+        if pieces and length and kept.startswith("\n") and pieces[-1].endswith("\n"):
+            kept = kept[1:]
+        if kept:
+            pieces.append(kept)
+            length += len(kept)
+    text = "".join(pieces)
+    trimmed = text.rstrip()
+    starts = [start for start in starts if start == 0 or start < len(trimmed)]
+    ends = [*starts[1:], len(trimmed)]
+    pages = tuple(
+        DocumentPage(number, start, end)
+        for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1)
+    )
+    return trimmed, pages

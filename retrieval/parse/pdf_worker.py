@@ -1,0 +1,253 @@
+"""The process that reads one PDF: `python -m retrieval.parse.pdf_worker PDF FOLDER LIMITS_JSON`.
+
+Writes result.json and boxes.bin into FOLDER and one progress line a page to standard output. It
+runs apart from the application so that a crash or a memory bomb in a PDF ends this process only.
+It knows no document names and no languages.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import sys
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, TypedDict
+
+import pypdfium2
+from pypdfium2 import raw
+
+from retrieval.parse.limits import ParseLimits
+from retrieval.parse.pdf_chars import Char, RawPage, read_page, turned
+from retrieval.parse.pdf_flow import Flow, flow
+from retrieval.parse.pdf_furniture import strip_furniture
+from retrieval.parse.pdf_layout import Line, reading_order, split_lines
+
+FULL = 65535
+_UNREADABLE_SHARE = 0.15
+_NOTICED_SHARE = 0.01
+_WATERMARK_CHARS = 80
+_OCR_SHARE = 0.8
+
+Method = Literal["text", "ocr", "empty", "unreadable"]
+
+
+class PageResult(TypedDict):
+    """One page in result.json."""
+
+    start: int
+    end: int
+    label: str | None
+    width: float
+    height: float
+    method: Method
+
+
+class Result(TypedDict):
+    """The content of result.json. `pages_*` name page numbers for the warnings."""
+
+    error: str | None
+    detail: str
+    text: str
+    pages: list[PageResult]
+    without_text: list[int]
+    unreadable: list[int]
+    partly_unreadable: list[int]
+    hidden: list[int]
+
+
+def main() -> int:
+    """Reads the PDF named on the command line; the exit code is 0 whenever result.json is there."""
+    source, folder, limits_json = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    limits = ParseLimits(**json.loads(limits_json))
+    _confine(limits)
+    try:
+        result, boxes = read_pdf(source, limits)
+    except _Refused as refused:
+        result, boxes = _failure(refused.code, refused.detail), array("H")
+    except MemoryError:
+        result, boxes = _failure("memory", ""), array("H")
+    (folder / "boxes.bin").write_bytes(boxes.tobytes())
+    (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    return 0
+
+
+def read_pdf(source: Path, limits: ParseLimits) -> tuple[Result, array[int]]:
+    """Result and boxes: four 16-bit fractions a character; x0 above x1 means no place."""
+    document = _open(source)
+    count = len(document)
+    if count == 0:
+        raise _Refused("no_pages", "")
+    if count > limits.max_pages:
+        raise _Refused("too_many_pages", str(count))
+    pages: list[RawPage] = []
+    failed: set[int] = set()
+    for index in range(count):
+        try:
+            pages.append(read_page(document, index))
+        except pypdfium2.PdfiumError:
+            pages.append(RawPage(index + 1, None, 0.0, 0.0))
+            failed.add(index + 1)
+        sys.stdout.write(f"{index + 1} {count}\n")
+        sys.stdout.flush()
+    if len(failed) == count:
+        raise _Refused("damaged", "none of its pages can be loaded")
+    return _result(pages, failed)
+
+
+def _result(pages: Sequence[RawPage], failed: set[int]) -> tuple[Result, array[int]]:
+    unreadable = [
+        page.number
+        for page in pages
+        if page.number in failed or page.unreadable > _UNREADABLE_SHARE * max(1, page.visible)
+    ]
+    sizes = [_upright_size(page) for page in pages]
+    lines = [[] if page.number in unreadable else split_lines(page) for page in pages]
+    lines = strip_furniture(lines, sizes)
+    lines = _without_watermarks(pages, lines)
+    lines = [reading_order(found, size[0]) for found, size in zip(lines, sizes, strict=True)]
+    joined = flow(lines)
+    methods = [
+        _method(page, bool(found), page.number in unreadable)
+        for page, found in zip(pages, lines, strict=True)
+    ]
+    result = Result(
+        error=None,
+        detail="",
+        text="".join(joined.text),
+        pages=_page_results(pages, joined, methods),
+        without_text=[
+            page.number
+            for page, method in zip(pages, methods, strict=True)
+            if method == "empty" and page.marks
+        ],
+        unreadable=unreadable,
+        partly_unreadable=[
+            page.number
+            for page in pages
+            if page.number not in unreadable
+            and page.unreadable > max(2, _NOTICED_SHARE * page.visible)
+        ],
+        hidden=[page.number for page in pages if page.hidden],
+    )
+    if not any(char.isalnum() for char in result["text"]):
+        raise _Refused("unreadable" if unreadable else "no_text_layer", str(len(pages)))
+    return result, _boxes(pages, joined)
+
+
+def _open(source: Path) -> pypdfium2.PdfDocument:
+    try:
+        return pypdfium2.PdfDocument(source)
+    except pypdfium2.PdfiumError as error:
+        code = getattr(error, "err_code", None)
+        if code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
+            raise _Refused("encrypted", str(error)) from error
+        raise _Refused("damaged", str(error)) from error
+
+
+def _without_watermarks(pages: Sequence[RawPage], lines: Sequence[list[Line]]) -> list[list[Line]]:
+    """A scan whose only text is the same short stamp as on other scans has no text."""
+    stamps = [
+        re.sub(r"[\W\d_]+", "", "".join(line.text for line in found)).casefold()
+        if page.images and sum(len(line.chars) for line in found) <= _WATERMARK_CHARS
+        else ""
+        for page, found in zip(pages, lines, strict=True)
+    ]
+    counts = Counter(stamps)
+    return [
+        [] if stamp and counts[stamp] > 1 else found
+        for stamp, found in zip(stamps, lines, strict=True)
+    ]
+
+
+def _method(page: RawPage, has_lines: bool, unreadable: bool) -> Method:
+    if unreadable:
+        return "unreadable"
+    if not has_lines:
+        return "empty"
+    return "ocr" if page.under_image > _OCR_SHARE * page.visible else "text"
+
+
+def _page_results(
+    pages: Sequence[RawPage], joined: Flow, methods: Sequence[Method]
+) -> list[PageResult]:
+    ends = [*joined.starts[1:], len(joined.text)]
+    return [
+        PageResult(
+            start=start,
+            end=end,
+            label=page.label,
+            width=page.width,
+            height=page.height,
+            method=method,
+        )
+        for page, start, end, method in zip(pages, joined.starts, ends, methods, strict=True)
+    ]
+
+
+def _boxes(pages: Sequence[RawPage], joined: Flow) -> array[int]:
+    boxes = array("H")
+    ends = [*joined.starts[1:], len(joined.text)]
+    for page, start, end in zip(pages, joined.starts, ends, strict=True):
+        for char in joined.chars[start:end]:
+            boxes.extend(_fractions(char, page))
+    return boxes
+
+
+def _fractions(char: Char | None, page: RawPage) -> tuple[int, int, int, int]:
+    if char is None:
+        return FULL, 0, 0, 0
+    width, height = _upright_size(page)
+    x0, y0, x1, y1 = turned((char.x0, char.y0, char.x1, char.y1), -page.turn, width, height)
+    return (
+        _fraction(x0 / page.width),
+        _fraction(y0 / page.height),
+        _fraction(x1 / page.width),
+        _fraction(y1 / page.height),
+    )
+
+
+def _fraction(share: float) -> int:
+    return round(min(1.0, max(0.0, share)) * FULL)
+
+
+def _upright_size(page: RawPage) -> tuple[float, float]:
+    return (page.height, page.width) if page.turn % 2 else (page.width, page.height)
+
+
+def _confine(limits: ParseLimits) -> None:
+    """Caps memory and CPU of this process and forbids core files."""
+    for kind, limit in (
+        (resource.RLIMIT_AS, limits.memory_bytes),
+        (resource.RLIMIT_CPU, int(limits.timeout_seconds) + 10),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, hard = resource.getrlimit(kind)
+        resource.setrlimit(kind, (limit if hard < 0 else min(limit, hard), hard))
+
+
+class _Refused(Exception):
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(code, detail)
+        self.code = code
+        self.detail = detail
+
+
+def _failure(code: str, detail: str) -> Result:
+    return Result(
+        error=code,
+        detail=detail,
+        text="",
+        pages=[],
+        without_text=[],
+        unreadable=[],
+        partly_unreadable=[],
+        hidden=[],
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
