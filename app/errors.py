@@ -2,7 +2,7 @@
 doors and a message that says what is wrong and what to do.
 
     AppError
-    ├── BadRequest          400  BadQuestion 422, BadName, BadSettings, UnknownModel
+    ├── BadRequest          400  BadQuestion 422, BadParameter 422, BadName, BadSettings, UnknownModel
     ├── NotFound            404
     ├── Conflict            409  NotReady
     ├── TooLargeUpload      413
@@ -24,6 +24,7 @@ __all__ = [
     "AlreadyServing",
     "AppError",
     "BadName",
+    "BadParameter",
     "BadQuestion",
     "BadRequest",
     "BadSettings",
@@ -75,6 +76,13 @@ class BadQuestion(BadRequest):
     """A question that is empty or longer than the limit."""
 
     code = "bad_question"
+    status = 422
+
+
+class BadParameter(BadRequest):
+    """A parameter of a request that makes no sense with this document."""
+
+    code = "bad_parameter"
     status = 422
 
 

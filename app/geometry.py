@@ -5,6 +5,7 @@ Does not know rectangles of quotes (`app.documents` joins characters to lines).
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -43,9 +44,9 @@ def save_boxes(folder: Path, document: Document) -> bool:
 def load_boxes(folder: Path) -> Boxes:
     """The geometry written by `save_boxes`. Raises Corrupted when it is gone."""
     try:
-        with np.load(folder / NAME, allow_pickle=False) as file:
+        with (folder / NAME).open("rb") as stored, np.load(stored, allow_pickle=False) as file:
             columns = np.asarray(file["columns"], dtype=np.uint16)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise Corrupted(
             f"The page geometry {folder / NAME} is missing or damaged. Delete the document and "
             "upload it again."

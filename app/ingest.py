@@ -7,7 +7,6 @@ leaves no duplicates, and a stage that fails leaves nothing. Does not know threa
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import time
 from collections.abc import Callable
@@ -25,7 +24,7 @@ from app.jobs import Job, JobQueue, LeaseLost
 from app.records import find_document, parsed_document
 from app.settings import Settings
 from app.storage import FileStore
-from app.tokens import tokenise
+from app.tokens import text_sha256, tokenise
 from backend.types import DocumentTokens
 from retrieval.chunk import split
 from retrieval.clauses import outline
@@ -79,7 +78,7 @@ class Ingestor:
             owner, sha256, name = row.owner, row.sha256, row.name
         if document is None:
             document = self._parse(job, sha256, name, stopping)
-        return self._index(job, document, content_key(owner, document.text), indexed, stopping)
+        return self._index(job, document, owner, indexed, stopping)
 
     def _parse(self, job: Job, sha256: str, name: str, stopping: Callable[[], bool]) -> Document:
         started = time.monotonic()
@@ -98,8 +97,6 @@ class Ingestor:
             on_progress=progress,
             cancelled=stopping,
         )
-        if not document.text.strip():
-            raise NoText("The file holds no text to read. Choose a file with text in it.")
         check(stopping)
         has_boxes = save_boxes(self.folder(job.document_id), document)
         with self.database.write() as session:
@@ -142,7 +139,7 @@ class Ingestor:
         self,
         job: Job,
         document: Document,
-        key: str,
+        owner: str,
         indexed: bool,
         stopping: Callable[[], bool],
     ) -> DocumentTokens:
@@ -153,9 +150,9 @@ class Ingestor:
         tokenised = tokenise(
             self.folder(job.document_id),
             document.text,
-            key,
+            owner,
             self.engine,
-            anchors_per_block=self.settings.anchors_per_block,
+            anchors_per_block=self.settings.anchors,
             cancelled=lambda: check(stopping),
         )
         total = len(tokenised.tokens.token_ids)
@@ -187,7 +184,9 @@ class Ingestor:
         chunks = split(document, clauses, max_chars=self.settings.chunk_chars)
         check(stopping)
         # Built again by whoever asks; built here so that a text that can't be searched fails now.
-        SearchIndex.build(document.text, chunks)
+        index = SearchIndex.build(document.text, chunks, clauses)
+        if not any(index.terms):
+            raise NoText("The file holds no words to search for. Choose a file with text in it.")
         check(stopping)
         with self.database.write() as session:
             self.queue.hold(session, job)
@@ -293,16 +292,6 @@ def check(stopping: Callable[[], bool]) -> None:
 def since(started: float) -> float:
     """Milliseconds since a `time.monotonic()`."""
     return (time.monotonic() - started) * 1000.0
-
-
-def text_sha256(text: str) -> str:
-    """SHA-256 of the text in UTF-8."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def content_key(owner: str, text: str) -> str:
-    """The engine's name for the KV of this text: no owner can meet another's."""
-    return hashlib.sha256(f"{owner}\0{text_sha256(text)}".encode()).hexdigest()
 
 
 def parse_limits(settings: Settings) -> ParseLimits:

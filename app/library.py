@@ -21,7 +21,6 @@ from app.db.models import DocumentRow, JobRow, VersionRow
 from app.db.session import Database
 from app.documents import DocumentRecord, LoadedDocument
 from app.errors import AppError, BadRequest, Conflict, NotFound
-from app.ingest import content_key
 from app.jobs import OPEN, JobQueue
 from app.loading import Loader
 from app.names import display_name
@@ -30,6 +29,7 @@ from app.records import documents_query, find_document, record_of, text_of
 from app.runner import JobRunner
 from app.settings import Settings
 from app.storage import FileStore, Incoming
+from app.tokens import content_key
 
 if TYPE_CHECKING:
     from backend.engine import Engine
@@ -157,7 +157,7 @@ class Library:
             else:
                 query = query.order_by(DocumentRow.created_at.desc(), DocumentRow.id.desc())
             rows = session.execute(query.limit(limit + 1)).all()
-            records = tuple(record_of(*row._tuple()) for row in rows[:limit])
+            records = tuple(record_of(row[0], row[1]) for row in rows[:limit])
         return Page(records, has_more=len(rows) > limit, total=total)
 
     def load(self, document_id: str, *, owner: str | None = None) -> LoadedDocument:

@@ -16,7 +16,6 @@ from app.db.session import Database
 from app.documents import Boxes, LoadedDocument
 from app.errors import NotFound, NotReady
 from app.geometry import load_boxes
-from app.ingest import content_key
 from app.records import chunks_of, clauses_of, find_document, pages_of, record_of, text_of
 from app.settings import Settings
 from app.tokens import tokenise
@@ -83,16 +82,16 @@ class Loader:
         tokenised = tokenise(
             folder,
             text,
-            content_key(record.owner, text),
+            record.owner,
             self.engine,
-            anchors_per_block=self.settings.anchors_per_block,
+            anchors_per_block=self.settings.anchors,
         )
         return LoadedDocument(
             record=record,
             text=text,
             pages=pages,
             clauses=clauses,
-            index=SearchIndex.build(text, chunks),
+            index=SearchIndex.build(text, chunks, clauses),
             tokens=tokenised.tokens,
             token_spans=tokenised.spans,
             char_boxes=_boxes_once(folder, version.has_boxes),

@@ -35,7 +35,7 @@ def find_document(
 ) -> tuple[DocumentRow, VersionRow | None] | None:
     """The rows of one document."""
     row = session.execute(documents_query().where(DocumentRow.id == document_id)).one_or_none()
-    return None if row is None else row._tuple()
+    return None if row is None else (row[0], row[1])
 
 
 def record_of(row: DocumentRow, version: VersionRow | None) -> DocumentRecord:

@@ -133,6 +133,8 @@ class JobRunner:
             tokens = self.ingestor.prepare(job, stopping)
             with self._lock:
                 self._handed.append(Reading(job, tokens))
+            return
+        self.forget(job)
 
     def _follow(self) -> None:
         readings: list[Reading] = []
@@ -157,6 +159,7 @@ class JobRunner:
             following = self._progress(reading)
         if not following:
             self._drop(reading)
+            self.forget(reading.job)
         return following
 
     def _progress(self, reading: Reading) -> bool:
@@ -245,7 +248,6 @@ class _Guard:
         except AppError as problem:
             # The job stays open in our name; it is freed when this process ends.
             log.error("could not write the end of job %s: %s", self.job.id, problem)
-        self.runner.forget(self.job)
         return True
 
     def _settle(self, error: Exception) -> None:

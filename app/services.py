@@ -15,6 +15,7 @@ from app.jobs import JobQueue
 from app.library import Library
 from app.loading import Loader
 from app.locks import serve_lock
+from app.models import resolve
 from app.runner import JobRunner
 from app.settings import Settings
 from app.storage import FileStore
@@ -84,17 +85,28 @@ def _working(
 
 
 def open_engine(settings: Settings) -> Engine:
-    """The engine with the model that the settings name."""
-    from app.models import resolve
-    from backend.engine import Engine, EngineConfig
+    """The engine with the model that the settings name. Raises ModelUnavailable, UnknownModel,
+    CheckpointError."""
+    # Here, because torch takes seconds to import and most commands need no engine.
+    import torch
 
+    from backend.engine import Engine
+    from backend.engine_config import EngineConfig
+
+    device = settings.device
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    chosen = {
+        "threads": settings.threads,
+        "block_tokens": settings.block_tokens,
+        "kv_budget": None if settings.kv_budget_mb is None else settings.kv_budget_mb * 1_000_000,
+    }
     return Engine.open(
         EngineConfig(
             model=resolve(settings),
-            device=settings.device,
-            threads=settings.threads,
-            block_tokens=settings.block_tokens,
-            kv_budget_mb=settings.kv_budget_mb,
-            kv_format=settings.kv_format,
+            device=device,
+            precision=settings.precision,
+            reading=settings.reading,
+            **{name: value for name, value in chosen.items() if value is not None},
         )
     )

@@ -27,7 +27,8 @@ TEST_PREFIX = "FINEPRINT_TEST_"
 
 DEFAULT_MODEL = "smollm2-135m-instruct"
 
-KVFormat = Literal["auto", "bf16", "fp16", "fp32", "fp8", "int8", "int4"]
+Precision = Literal["auto", "float32", "bfloat16", "int8"]
+Reading = Literal["independent", "chained"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
@@ -45,15 +46,18 @@ class Settings(BaseSettings):
 
     model: str = DEFAULT_MODEL
     """Name from `fineprint models list`, a checkpoint folder or a .gguf file."""
-    device: str = "auto"
-    """auto, cpu or cuda[:n]."""
+    device: str = Field(default="auto", pattern=r"^(auto|cpu|cuda(:\d+)?)$")
+    """auto (a GPU if there is one), cpu or cuda[:n]."""
+    precision: Precision = "auto"
+    """Of weights and arithmetic; auto leaves the choice to the engine (by hardware)."""
+    reading: Reading = "independent"
+    """Whether a block sees the anchors of earlier blocks (chained) or only the sinks."""
     threads: int | None = Field(default=None, ge=1, le=1024)
-    """CPU threads of the engine; None is all cores."""
-    block_tokens: int | None = Field(default=None, ge=64)
-    """Tokens per reading block; None leaves the choice to the engine (by device)."""
+    """CPU threads of the engine; None leaves the choice to the engine."""
+    block_tokens: int | None = Field(default=None, ge=64, multiple_of=64)
+    """Tokens per reading block; None leaves the choice to the engine."""
     kv_budget_mb: int | None = Field(default=None, ge=16)
-    """Memory for KV pages; None leaves the choice to the engine (by free memory)."""
-    kv_format: KVFormat = "auto"
+    """Memory for KV pages (1 MB = 1,000,000 bytes); None leaves the choice to the engine."""
 
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)
@@ -65,7 +69,8 @@ class Settings(BaseSettings):
     parse_memory_mb: int = Field(default=4096, ge=64)
     parse_max_pages: int = Field(default=5000, ge=1)
     chunk_chars: int = Field(default=1200, ge=200)
-    anchors_per_block: int = Field(default=64, ge=0)
+    anchors_per_block: int = Field(default=64, ge=1)
+    """Tokens of a block that later blocks see when reading is chained."""
 
     ingest_workers: int = Field(default=2, ge=1, le=64)
     """Documents parsed and indexed at the same time in this process."""
@@ -112,6 +117,11 @@ class Settings(BaseSettings):
     def max_upload_bytes(self) -> int:
         """Upload limit in bytes (1 MB = 1,000,000 bytes)."""
         return self.max_upload_mb * 1_000_000
+
+    @property
+    def anchors(self) -> int:
+        """Anchor tokens to pick per block; 0 when nobody would look at them."""
+        return self.anchors_per_block if self.reading == "chained" else 0
 
     @property
     def files_dir(self) -> Path:

@@ -6,15 +6,17 @@ not know the database.
 
 from __future__ import annotations
 
+import hashlib
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from app.prompt import document_sinks
 from app.storage import atomic_write
 from backend.types import DocumentTokens
 from retrieval.anchors import pick_anchors
@@ -37,19 +39,27 @@ class TokenisedText:
 def tokenise(
     folder: Path,
     text: str,
-    key: str,
+    owner: str,
     engine: Engine,
     *,
-    anchors_per_block: int = 64,
+    anchors_per_block: int,
     cancelled: Callable[[], None] | None = None,
 ) -> TokenisedText:
-    """The tokens of `text`, from `folder` if they are there. `key` names the KV of the document.
+    """The tokens of `text`, from `folder` if they are there.
 
     `cancelled` is called between the steps and may raise.
     """
+    key = content_key(owner, text)
     label = f"{FORMAT}:{engine.fingerprint}:{engine.block_tokens}:{anchors_per_block}:{key}"
     path = folder / NAME
-    kept = _load(path, label, key)
+    blank = DocumentTokens(
+        key=key,
+        token_ids=(),
+        blocks=(),
+        sinks=document_sinks(engine.tokenizer),
+        owner=owner,
+    )
+    kept = _load(path, label, blank)
     if kept is not None:
         return kept
     ids, spans = engine.tokenizer.encode_with_spans(text)
@@ -62,11 +72,21 @@ def tokenise(
     if cancelled is not None:
         cancelled()
     made = TokenisedText(
-        DocumentTokens(key=key, token_ids=tuple(ids), blocks=tuple(blocks), anchors=anchors),
+        replace(blank, token_ids=tuple(ids), blocks=tuple(blocks), anchors=anchors),
         np.asarray(spans, dtype=np.int32).reshape(-1, 2),
     )
     _save(path, label, made)
     return made
+
+
+def content_key(owner: str, text: str) -> str:
+    """The engine's name for the KV of this text: no owner can meet another's."""
+    return hashlib.sha256(f"{owner}\0{text_sha256(text)}".encode()).hexdigest()
+
+
+def text_sha256(text: str) -> str:
+    """SHA-256 of the text in UTF-8."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _save(path: Path, label: str, made: TokenisedText) -> None:
@@ -83,9 +103,9 @@ def _save(path: Path, label: str, made: TokenisedText) -> None:
         )
 
 
-def _load(path: Path, label: str, key: str) -> TokenisedText | None:
+def _load(path: Path, label: str, blank: DocumentTokens) -> TokenisedText | None:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as stored, np.load(stored, allow_pickle=False) as file:
             if str(file["label"]) != label:
                 return None
             ids, spans, blocks = file["ids"], file["spans"], file["blocks"]
@@ -96,8 +116,8 @@ def _load(path: Path, label: str, key: str) -> TokenisedText | None:
     anchors = tuple(
         tuple(flat[end - count : end].tolist()) for end, count in zip(ends, counts, strict=True)
     )
-    tokens = DocumentTokens(
-        key=key,
+    tokens = replace(
+        blank,
         token_ids=tuple(ids.tolist()),
         blocks=tuple((first, last) for first, last in blocks.tolist()),
         anchors=anchors,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 from alembic import command
@@ -14,6 +15,9 @@ from app.db.session import Database
 from app.errors import Conflict
 
 FOLDER = Path(__file__).parent / "migrations"
+
+_alembic = threading.Lock()
+"""Alembic keeps the running migration in module globals: one at a time in a process."""
 
 
 def upgrade(database: Database, revision: str = "head") -> None:
@@ -47,7 +51,7 @@ def _run(database: Database, step: object, revision: str) -> None:
     config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     try:
-        with database.connection() as connection:
+        with _alembic, database.connection() as connection:
             config.attributes["connection"] = connection
             config.attributes["database"] = database
             step(config, revision)  # type: ignore[operator]

@@ -1,7 +1,7 @@
 """Connections and transactions.
 
-A `write` is one short transaction that holds the writer's lock from its first statement on (SQLite:
-BEGIN IMMEDIATE), so it can't fail half-way because another writer was quicker; a `read` sees one
+A `write` is one short transaction that holds the writer's lock from its start (SQLite: BEGIN
+IMMEDIATE), so it can't fail half-way because another writer was quicker; a `read` sees one
 snapshot and is never blocked by a writer (WAL).
 
 Does not know the tables.
@@ -83,6 +83,7 @@ class Database:
     def write(self) -> Iterator[Session]:
         """A session that is committed at the end of the block, or rolled back whole."""
         with _translated(self), Session(self._writer) as session, session.begin():
+            session.connection()  # begins, and waits for the lock, now
             yield session
 
     @contextmanager

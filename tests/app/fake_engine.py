@@ -1,0 +1,101 @@
+"""An engine that reads nothing: the calls of `backend.engine.Engine` that storage makes, with a
+word tokenizer, a settable pace and a count of what was asked of it."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+import zlib
+from collections.abc import Mapping, Sequence
+
+from backend.errors import EngineBusy
+from backend.types import DocumentTokens, ReadProgress
+
+
+class WordTokenizer:
+    """One token a word or a sign; no token for spaces."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def chat(
+        self, messages: Sequence[Mapping[str, str]], add_generation_prompt: bool = True
+    ) -> str:
+        said = "".join(f"<{item['role']}>{item['content']}\n" for item in messages)
+        return said + "<assistant>" if add_generation_prompt else said
+
+    def encode(self, text: str, special: bool = False) -> list[int]:
+        return [zlib.crc32(word.encode()) % 50_000 for word in re.findall(r"\w+|[^\w\s]", text)]
+
+    def encode_with_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        self.calls += 1
+        spans = [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]
+        return [zlib.crc32(text[a:b].encode()) % 50_000 for a, b in spans], spans
+
+
+class FakeTicket:
+    """Reads one block every `pace` seconds of wall time."""
+
+    def __init__(self, document: DocumentTokens, pace: float, fails: str) -> None:
+        self.document = document
+        self.pace = pace
+        self.fails = fails
+        self.started = time.monotonic()
+        self.cancelled = threading.Event()
+
+    def progress(self) -> ReadProgress:
+        total = len(self.document.token_ids)
+        if self.fails:
+            return ReadProgress(self.document.key, 0, total, 0, "failed", self.fails)
+        if self.cancelled.is_set():
+            return ReadProgress(self.document.key, 0, total, 0, "cancelled")
+        blocks = len(self.document.blocks)
+        passed = time.monotonic() - self.started
+        done = blocks if self.pace == 0 else min(blocks, int(passed / self.pace))
+        read = self.document.blocks[done - 1][1] if done else 0
+        if done == blocks:
+            return ReadProgress(self.document.key, total, total, total, "done")
+        return ReadProgress(self.document.key, read, total, read, "reading")
+
+    def wait(self, timeout: float | None = None) -> ReadProgress:
+        end = time.monotonic() + (3600.0 if timeout is None else timeout)
+        while time.monotonic() < end and self.progress().status in ("queued", "reading"):
+            time.sleep(0.01)
+        return self.progress()
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+
+
+class FakeEngine:
+    """`pace`: seconds a block; `busy`: refusals before the first read is taken; `fails`: the error
+    of every read."""
+
+    def __init__(self, *, pace: float = 0.0, busy: int = 0, fails: str = "") -> None:
+        self.tokenizer = WordTokenizer()
+        self.fingerprint = "fake-1"
+        self.block_tokens = 64
+        self.pace = pace
+        self.busy = busy
+        self.fails = fails
+        self.tickets: list[FakeTicket] = []
+        self.forgotten: list[str] = []
+        self.closed = False
+
+    def split_blocks(self, token_count: int) -> tuple[tuple[int, int], ...]:
+        starts = range(0, token_count, self.block_tokens)
+        return tuple((start, min(start + self.block_tokens, token_count)) for start in starts)
+
+    def read(self, document: DocumentTokens, *, first_blocks: Sequence[int] = ()) -> FakeTicket:
+        if self.busy:
+            self.busy -= 1
+            raise EngineBusy("The fake is busy.")
+        self.tickets.append(FakeTicket(document, self.pace, self.fails))
+        return self.tickets[-1]
+
+    def forget(self, key: str) -> None:
+        self.forgotten.append(key)
+
+    def close(self) -> None:
+        self.closed = True

@@ -1,0 +1,66 @@
+"""Settings: from the environment, with clear errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.errors import BadSettings
+from app.settings import Settings, load_settings
+
+
+def test_defaults_need_nothing() -> None:
+    settings = load_settings()
+    assert settings.data_dir.is_absolute()
+    assert settings.database == f"sqlite:///{settings.data_dir}/fineprint.sqlite"
+    assert settings.max_upload_bytes == 200_000_000
+    assert settings.max_question_chars == 4000
+
+
+def test_environment_and_overrides(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FINEPRINT_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("FINEPRINT_PORT", "9000")
+    assert load_settings().port == 9000
+    settings = load_settings(port=9001, host=None)
+    assert (settings.port, settings.host, settings.data_dir) == (9001, "127.0.0.1", tmp_path)
+
+
+def test_a_misspelt_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FINEPRINT_MAX_UPLAOD_MB", "10")
+    with pytest.raises(BadSettings, match="did you mean FINEPRINT_MAX_UPLOAD_MB"):
+        load_settings()
+
+
+def test_variables_of_the_tests_are_no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FINEPRINT_TEST_POSTGRES_URL", "x")
+    load_settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PORT", "99999"),
+        ("MAX_UPLOAD_MB", "0"),
+        ("DEVICE", "tpu"),
+        ("DATABASE_URL", "mysql://localhost/x"),
+        ("DATABASE_URL", "sqlite://"),
+        ("DATABASE_URL", "no url"),
+        ("LOG_LEVEL", "LOUD"),
+        ("BLOCK_TOKENS", "100"),
+    ],
+)
+def test_a_wrong_value_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(f"FINEPRINT_{name}", value)
+    with pytest.raises(BadSettings, match=f"FINEPRINT_{name}"):
+        load_settings()
+
+
+def test_postgresql_goes_through_psycopg() -> None:
+    settings = Settings(database_url="postgresql://u:secret@db/fineprint")
+    assert settings.database == "postgresql+psycopg://u:secret@db/fineprint"
+
+
+def test_anchors_are_picked_for_chained_reading_only() -> None:
+    assert Settings().anchors == 0
+    assert Settings(reading="chained").anchors == 64

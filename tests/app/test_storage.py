@@ -1,0 +1,150 @@
+"""Files by SHA-256: whole or not there, never outside their folder."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import os
+from pathlib import Path
+
+import pytest
+
+from app.errors import Corrupted, EmptyUpload, NotFound, StorageFull, TooLargeUpload
+from app.storage import READ_BYTES, FileStore, atomic_write
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileStore:
+    return FileStore(tmp_path / "files", max_bytes=3 * READ_BYTES)
+
+
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def put(store: FileStore, data: bytes) -> str:
+    with store.receive(io.BytesIO(data)) as incoming:
+        store.place(incoming)
+        return incoming.sha256
+
+
+def test_a_file_lies_under_its_hash(store: FileStore) -> None:
+    data = b"Clause 1. Term: two years" * 100_000
+    sha256 = put(store, data)
+    assert sha256 == hashlib.sha256(data).hexdigest()
+    assert store.path(sha256).read_bytes() == data
+    assert list(store.stored()) == [sha256]
+    assert len(files(store.folder)) == 1
+    store.verify(sha256)
+
+
+def test_the_same_bytes_are_stored_once(store: FileStore) -> None:
+    assert put(store, b"same") == put(store, b"same")
+    assert len(files(store.folder)) == 1
+
+
+def test_received_but_not_placed_leaves_nothing(store: FileStore) -> None:
+    with store.receive(io.BytesIO(b"data")) as incoming:
+        assert incoming.path.is_file()
+    assert files(store.folder) == []
+
+
+def test_one_byte_over_the_limit(store: FileStore) -> None:
+    put(store, b"x" * store.max_bytes)
+    with (
+        pytest.raises(TooLargeUpload, match="FINEPRINT_MAX_UPLOAD_MB"),
+        store.receive(io.BytesIO(b"x" * (store.max_bytes + 1))),
+    ):
+        pass
+    assert len(files(store.folder)) == 1
+
+
+def test_a_large_upload_is_refused_while_it_streams(store: FileStore) -> None:
+    class Endless(io.RawIOBase):
+        given = 0
+
+        def read(self, size: int = -1) -> bytes:
+            self.given += size
+            return b"x" * size
+
+    stream = Endless()
+    with pytest.raises(TooLargeUpload), store.receive(stream):  # type: ignore[arg-type]
+        pass
+    assert stream.given <= store.max_bytes + READ_BYTES
+    assert files(store.folder) == []
+
+
+def test_empty(store: FileStore) -> None:
+    with pytest.raises(EmptyUpload, match="empty"), store.receive(io.BytesIO(b"")):
+        pass
+    assert files(store.folder) == []
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_full_disk_leaves_nothing(
+    store: FileStore, monkeypatch: pytest.MonkeyPatch, call: str, code: int
+) -> None:
+    def full(*_arguments: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, call, full)
+    with pytest.raises(StorageFull, match="FINEPRINT_DATA_DIR"):
+        put(store, b"data")
+    assert files(store.folder) == []
+
+
+def test_a_really_full_disk_leaves_nothing(store: FileStore) -> None:
+    """/dev/full refuses every write as a full disk does."""
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    with open("/dev/full", "wb", buffering=0) as device, pytest.raises(StorageFull):
+        store._copy(io.BytesIO(b"data"), device)
+
+
+def test_removed_twice(store: FileStore) -> None:
+    sha256 = put(store, b"data")
+    store.remove(sha256)
+    store.remove(sha256)
+    with pytest.raises(NotFound, match="Upload it again"):
+        store.path(sha256)
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "", ".", "a" * 63, "A" * 64, "/abs"])
+def test_only_a_hash_names_a_file(store: FileStore, name: str) -> None:
+    for call in (store.path, store.remove):
+        with pytest.raises(NotFound):
+            call(name)
+
+
+def test_damage_is_found(store: FileStore) -> None:
+    sha256 = put(store, b"data")
+    store.path(sha256).write_bytes(b"dato")
+    with pytest.raises(Corrupted, match="damaged"):
+        store.verify(sha256)
+
+
+def test_a_cut_short_file_is_put_right_by_the_next_upload(store: FileStore) -> None:
+    sha256 = put(store, b"data")
+    store.path(sha256).write_bytes(b"da")
+    put(store, b"data")
+    store.verify(sha256)
+
+
+def test_atomic_write_keeps_the_old_file_when_it_fails(tmp_path: Path) -> None:
+    target = tmp_path / "derived" / "tokens.npz"
+    with atomic_write(target) as file:
+        file.write(b"old")
+    with pytest.raises(StorageFull), atomic_write(target) as file:
+        file.write(b"new")
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert target.read_bytes() == b"old"
+    assert files(tmp_path) == [target]
+
+
+def test_atomic_write_leaves_nothing_after_another_error(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError), atomic_write(tmp_path / "x") as file:
+        file.write(b"half")
+        raise RuntimeError
+    assert files(tmp_path) == []
