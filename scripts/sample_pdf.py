@@ -45,7 +45,7 @@ _CJK_FONTS = {
         "2a24551c5c4fb42507aafa4773b08a5ea55d538a8d449032663ec9e3027a707e",
     ),
 }
-"""Names and SHA-256 of LXGW WenKai 1.250, SIL Open Font License 1.1 (Debian 12: fonts-lxgw-wenkai)."""
+"""Names and SHA-256 of LXGW WenKai 1.250, SIL OFL 1.1 (Debian 12 package fonts-lxgw-wenkai)."""
 
 _VERA = Path(reportlab.__file__).parent / "fonts"
 _MARGIN = 30 * mm

@@ -1,0 +1,53 @@
+"""Puts the page into a web application; it speaks HTTP to the REST API and to nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import gradio as gr
+from fastapi import FastAPI
+
+from ui.client import Api
+from ui.page import build_page
+from ui.theme import STYLESHEET, make_theme
+
+_SAMPLES = Path(__file__).resolve().parent.parent / "samples"
+
+
+def mount(app: FastAPI, api_url: str) -> FastAPI:
+    """Mount the page at "/" of `app`, over the REST API at `api_url` (with `/api/v1`).
+
+    Mount it last: it takes every address that no other route has.
+    """
+    api = Api(api_url)
+    # A wheel carries no samples; the page then offers none.
+    samples = sorted(_SAMPLES.glob("*.pdf"))
+    mounted: FastAPI = gr.mount_gradio_app(
+        app,
+        build_page(api, samples),
+        path="/",
+        footer_links=[],
+        run_history=False,
+        ssr_mode=False,
+        pwa=False,
+        mcp_server=False,
+        enable_monitoring=False,
+        show_error=False,
+        theme=make_theme(),
+        css_paths=[STYLESHEET],
+        app_kwargs={"docs_url": None, "redoc_url": None, "openapi_url": None},
+    )
+    inner = mounted.router.lifespan_context
+
+    @asynccontextmanager
+    async def lifespan(running: FastAPI) -> AsyncIterator[None]:
+        try:
+            async with inner(running):
+                yield
+        finally:
+            await api.close()
+
+    mounted.router.lifespan_context = lifespan
+    return mounted

@@ -1,0 +1,43 @@
+"""Small pieces of HTML. Everything that comes from a document, a file name or the API passes `esc`:
+document text is untrusted."""
+
+from __future__ import annotations
+
+import html
+import re
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+def esc(value: object) -> str:
+    """`value` as text that is safe inside an element or a quoted attribute. Braces and `$` are
+    escaped too, because the page's components know template languages."""
+    escaped = html.escape(_CONTROL.sub("", str(value)), quote=True)
+    return escaped.replace("{", "&#123;").replace("$", "&#36;").replace("`", "&#96;")
+
+
+def button(label: str, act: str, *, css: str = "fp-link", title: str = "", **data: object) -> str:
+    """A button that tells the server `act` with `data`. `title` is its accessible name when the
+    label alone would not say enough."""
+    attributes = "".join(f' data-{key}="{esc(value)}"' for key, value in data.items())
+    named = f' aria-label="{esc(title)}" title="{esc(title)}"' if title else ""
+    return (
+        f'<button type="button" class="{css}" data-act="{esc(act)}"{attributes}{named}>'
+        f"{esc(label)}</button>"
+    )
+
+
+def number(value: float) -> str:
+    """A count with separators."""
+    return f"{value:,.0f}"
+
+
+CLICKS = """
+element.addEventListener('click', (event) => {
+  const target = event.target.closest('[data-act]');
+  if (!target || !element.contains(target)) return;
+  if (target.dataset.confirm && !window.confirm(target.dataset.confirm)) return;
+  trigger('act', { ...target.dataset });
+});
+"""
+"""Reports a click on any element with `data-act` as the event `act` with its data attributes."""
