@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from app.answer import wording
 from app.answer.checks import check_text, foreign_words
-from app.answer.citations import resolve_markers
+from app.answer.citations import resolve_markers, without_markers
 from app.answer.evidence import Found
 from app.events import AnswerDelta, AnswerEvent, CheckDone
 from app.prompt import PromptPlan, evidence_ranges, plan_prompt
@@ -92,7 +92,7 @@ def phrase(
                 lead = "" if shown else "\n\n"
                 words = resolve_markers(sentence, len(citations), spans)
                 found_checks = check_text(
-                    words, spans, labels=labels, question=question,
+                    without_markers(words, len(citations)), spans, labels=labels, question=question,
                     offset=offset + len(shown) + len(lead),
                 )  # fmt: skip
                 if not acceptable(words, found_checks, spans, question, language):
@@ -140,8 +140,12 @@ def plan_phrasing(
     evidence = evidence_ranges(document, found.chunks(found.best_document)) if options.pages else ()
     passages: list[str] = []
     for citation in reversed(citations):
-        if options.reinject or not evidence or citation.document_id != document.record.id:
+        needed = not evidence or citation.document_id != document.record.id
+        if needed or options.reinject != "nothing":
             passages.append(citation.quote)
+    best = found.candidates[0].sentence
+    if options.reinject == "chunk":
+        passages[-1] = document.text[best.chunk.start : best.chunk.end]
     return plan_prompt(
         engine.tokenizer,
         question,

@@ -122,7 +122,8 @@ class AskOptions:
 
     `quotes`: at most so many sentences lead the answer. `closeness`: a further sentence is quoted
     when its score is at least this share of the best one's. `phrase`: let the model phrase the
-    answer. `reinject`: put the best clause as text next to the question. `pages`: give the model
+    answer. `reinject`: what is put as text next to the question: the quotes, the whole chunk of the
+    best one, or nothing. `pages`: give the model
     the KV pages of the evidence. `rerank`: order the best sentences by the model's
     P(question | sentence) before one is chosen (delays the first word).
     """
@@ -131,7 +132,7 @@ class AskOptions:
     closeness: float = 0.75
     phrase: bool = True
     max_tokens: int = 96
-    reinject: bool = True
+    reinject: Literal["quotes", "chunk", "nothing"] = "quotes"
     pages: bool = True
     rerank: bool = False
 

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from app.documents import LoadedDocument
 
 
+# NFKC would make letters of them, welded to the name before.
+_MARKS = re.compile("[™®©℠]")
+
+
 def check_quotes(
     lines: Sequence[str],
     citations: Sequence[Citation],
@@ -76,7 +80,7 @@ def check_text(
         *_dates(items, sources),
         *_clauses(items, sources, labels),
         *_figures(items, sources, spans),
-        *_names(items, [fold(span) for span in (*spans, question)]),
+        *_names(items, [fold(_MARKS.sub(" ", span)) for span in (*spans, question)]),
     ]
     for turn in turned(text, spans):
         kind: CheckKind = turn.kind  # type: ignore[assignment]

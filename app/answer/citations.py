@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from app.types import Citation, NearestClause
+from retrieval.clauses import label
 from retrieval.types import DocumentPage, Hit
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _PAGED_MEDIA = ("application/pdf",)
 _MARKER = re.compile(r"\s*(?:\[([\d,，、\s]{1,20})\]|【([\d,，、\s]{1,20})】)")
 
 
-def cite(document: LoadedDocument, start: int, end: int, clause: str | None) -> Citation:
+def cite(document: LoadedDocument, start: int, end: int) -> Citation:
     """The citation of `text[start:end]`, without the white space around it."""
     text = document.text
     while start < end and text[start].isspace():
@@ -42,7 +43,7 @@ def cite(document: LoadedDocument, start: int, end: int, clause: str | None) -> 
         page_label=page.label if page else None,
         start_char=start,
         end_char=end,
-        clause=clause,
+        clause=clause_at(document, start),
         boxes=tuple(document.boxes(start, end)),
         verified=bool(text[start:end]),
     )
@@ -53,6 +54,17 @@ def page_at(document: LoadedDocument, position: int) -> DocumentPage | None:
     if len(document.pages) == 1 and document.record.media_type not in _PAGED_MEDIA:
         return None
     return document.page_at(position)
+
+
+def clause_at(document: LoadedDocument, position: int) -> str | None:
+    """The label of the deepest clause that holds a character ("12.3(b)"), None outside of all.
+
+    A chunk may join several small clauses, so its own clause number would not do.
+    """
+    inside = [clause for clause in document.clauses if clause.start <= position < clause.end]
+    if not inside:
+        return None
+    return label(document.clauses, max(inside, key=lambda clause: clause.start).index) or None
 
 
 def nearest_clauses(
@@ -100,3 +112,12 @@ def resolve_markers(text: str, count: int, spans: Sequence[str]) -> str:
         return "".join(f" [{number}]" for number in kept)
 
     return _MARKER.sub(resolved, text)
+
+
+def without_markers(text: str, count: int) -> str:
+    """The text with spaces in place of its markers [1] to [count], every offset kept."""
+    return re.sub(
+        r"\[(\d{1,3})\]",
+        lambda match: " " * len(match[0]) if 1 <= int(match[1]) <= count else match[0],
+        text,
+    )

@@ -14,7 +14,9 @@ from retrieval.folding import fold_width
 from retrieval.numerals import NUMERAL_CLASS, chinese_number, english_number
 
 _ZH = f"[{NUMERAL_CLASS}廿卅]"
-_LABEL = r"(?:\d+(?:\.\d+)*[A-Z]?|[IVXLC]+\b|[A-Z]\b)(?:(?:\s?\([A-Za-z0-9]{1,5}\))*)"
+_LABEL = (
+    r"(?:\d+(?:\.\d+)*[A-Z]?|[A-Z](?:[.-]\d+)+|[IVXLC]+\b|[A-Z]\b)(?:(?:\s?\([A-Za-z0-9]{1,5}\))*)"
+)
 _NEXT = r"(?:\d+(?:\.\d+)*[A-Z]?(?:\s?\([A-Za-z0-9]{1,5}\))*|\([a-z0-9]{1,5}\))"
 _EN_WORD = (
     r"(?P<word>articles?|sections?|sub-?sections?|sub-?clauses?|clauses?|paragraphs?|sub-?paragraphs?"
@@ -33,6 +35,7 @@ _ZH_PATTERN = re.compile(
 _ZH_PART = re.compile(
     rf"第\s*[（(]?\s*(?P<n>\d+(?:\.\d+)*|{_ZH}+)\s*[)）]?\s*(?P<unit>[条章节款项编目])(?:之(?P<sub>{_ZH}+))?"
 )
+_DOTTED = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){2,}(?:\s?\([a-z0-9]{1,5}\))*(?![\d,])")
 _BARE = re.compile(r"\d+(?:\.\d+)*[A-Z]?(?:\s?\([A-Za-z0-9]{1,5}\))*|\([a-z0-9]{1,5}\)")
 _ROMAN = re.compile(r"[IVXLC]+")
 _OTHER = {"schedule": "schedule", "exhibit": "exhibit", "annex": "annex", "appendi": "annex",
@@ -75,6 +78,11 @@ def find_clause_numbers(text: str, *, bare: bool = False) -> tuple[ClauseNumber,
         key = _chinese(match)
         if key:
             found.append(ClauseNumber(*match.span(), text[match.start() : match.end()], key))
+    # Two stops or more are no decimal number: "5.5.4" names a clause wherever it stands.
+    for match in _DOTTED.finditer(folded):
+        if not any(match.start() < number.end and number.start < match.end() for number in found):
+            start, end = match.span()
+            found.append(ClauseNumber(start, end, text[start:end], _plain(match[0])))
     if bare and not found and (match_bare := _BARE.search(folded)):
         start, end = match_bare.span()
         found.append(ClauseNumber(start, end, text[start:end], _plain(match_bare[0])))

@@ -68,7 +68,7 @@ _PATTERN = re.compile(
         (?P<ay>{_Y}|\d\d)(?![\d/-])(?!\.\d)
   | (?<![\d.])(?P<dd>[0-3]?\d)\s*(?:st|nd|rd|th)?\s+(?:day\s+of\s+|of\s+)?(?P<dm>{_MONTH})\b\.?
         (?:,?\s+(?:in\s+the\s+year\s+)?(?P<dy>{_Y}))?
-  | \b(?P<mm>{_MONTH})\b\.?\s+(?P<md>[0-3]?\d)\s*(?:st|nd|rd|th)?(?![\d%])(?!,\d{{3}}|\.\d)
+  | \b(?P<mm>{_MONTH})\b\.?\s+(?P<md>[0-3]?\d)\s*(?:st|nd|rd|th)?(?![\d%])(?!,\d{{3}}(?!\d)|\.\d)
         (?:\s*,?\s*(?P<my>{_Y})(?!\d))?
   | \b(?P<om>{_MONTH})\b\.?,?\s+(?:of\s+)?(?P<oy>{_Y})(?!\d)
     """,

@@ -15,6 +15,7 @@ from app.answer import wording
 from app.answer.citations import cite
 from app.answer.clause_numbers import find_clause_numbers
 from app.types import AskOptions, Citation
+from retrieval.clauses import label
 from retrieval.plan import find_evidence
 from retrieval.types import Chunk, Evidence, Language, Sentence
 
@@ -74,7 +75,7 @@ def find(documents: Sequence[LoadedDocument], question: str) -> Found:
         if evidence[index].answerable
         for sentence in evidence[index].sentences
     ]
-    return Found(evidence, tuple(candidates))
+    return Found(evidence, _named_first(candidates, documents, question))
 
 
 def lead(
@@ -94,12 +95,7 @@ def lead(
             chosen.append(candidate)
     chosen = _spread(chosen, max(1, options.quotes))
     citations = tuple(
-        cite(
-            documents[candidate.document],
-            candidate.sentence.start,
-            candidate.sentence.end,
-            candidate.sentence.chunk.clause,
-        )
+        cite(documents[candidate.document], candidate.sentence.start, candidate.sentence.end)
         for candidate in chosen
     )
     several = len(documents) > 1
@@ -130,7 +126,8 @@ def missing_clauses(documents: Sequence[LoadedDocument], question: str) -> tuple
         number.key
         for document in documents
         for clause in document.clauses
-        for number in find_clause_numbers(clause.number, bare=True)
+        for name in (clause.number, label(document.clauses, clause.index))
+        for number in find_clause_numbers(name, bare=True)
     }
     absent = [number for number in named if not number.known_in(known)]
     if not absent:
@@ -139,6 +136,30 @@ def missing_clauses(documents: Sequence[LoadedDocument], question: str) -> tuple
         number.key for document in documents for number in find_clause_numbers(document.text)
     }
     return tuple(number.text for number in absent if number.key not in mentioned)
+
+
+def _named_first(
+    candidates: Sequence[Candidate], documents: Sequence[LoadedDocument], question: str
+) -> tuple[Candidate, ...]:
+    """Sentences of a clause that the question names before all others."""
+    named = find_clause_numbers(question)
+    if not named:
+        return tuple(candidates)
+    spans = [
+        [
+            (clause.start, clause.end)
+            for clause in document.clauses
+            for number in find_clause_numbers(label(document.clauses, clause.index), bare=True)
+            if any(number.key == asked.key for asked in named)
+        ]
+        for document in documents
+    ]
+
+    def outside(candidate: Candidate) -> bool:
+        start = candidate.sentence.start
+        return not any(a <= start < b for a, b in spans[candidate.document])
+
+    return tuple(sorted(candidates, key=outside))
 
 
 def _overlap(one: Candidate, other: Candidate) -> bool:

@@ -144,6 +144,7 @@ _AFTER = re.compile(
 _MINOR = re.compile(rf"(?:(?P<jiao>{_ZH}|\d)角)?(?:[零〇]?(?P<fen>{_ZH}|\d)分(?!之|钟|期))?")
 _REPEATED = re.compile(r"\s*[（(]\s*\d")
 _IN_WORD = re.compile(r"[A-Za-z]-?$")
+_PAIR_END = re.compile(r"\s*[)）]")
 _PAIR_GAP = re.compile(r"\s*[（(]\s*$")
 _LONE = re.compile(rf"^{_ZH}$")
 _HAS_DIGIT = re.compile("[零〇○一二三四五六七八九两壹贰叁肆伍陆柒捌玖貳參陸廿卅十拾]")
@@ -277,31 +278,32 @@ def _small(text: str | None) -> Decimal:
 
 
 def _paired(folded: str, text: str, found: Sequence[Figure]) -> list[Figure]:
-    """Joins "three (3) months" and 三（3）个月 to one figure; where the two disagree, each keeps
-    the unit and is looked up by itself."""
+    """Joins "three (3) months" and 三（3）个月 to one figure; where the two disagree, the figure is
+    vague and equals only the same words."""
     joined: list[Figure] = []
     for figure in found:
-        figure = Figure(figure.start, figure.end, text[figure.start : figure.end],
-                        figure.value, figure.unit)  # fmt: skip
         last = joined[-1] if joined else None
-        if last and _PAIR_GAP.fullmatch(folded[last.end : figure.start]):
-            closing = re.match(r"\s*[)）]", folded[figure.end :])
-            if closing and figure.value is not None and last.value is not None:
-                end = figure.end + closing.end()
-                unit, factor = figure.unit, Decimal(1)
-                tail = _AFTER.match(folded, end)
-                if tail and not last.unit and "\n" not in folded[end : tail.start("unit")]:
-                    word = (_MONEY | _MEASURES)[tail["unit"].lower()]
-                    factor, unit = _CANONICAL.get(word, (Decimal(1), word))
-                    end = tail.end()
-                if not last.unit and last.value == figure.value:
-                    joined[-1] = Figure(last.start, end, text[last.start : end],
-                                        figure.value * factor, unit)  # fmt: skip
-                    continue
-                if not last.unit:
-                    joined[-1] = Figure(last.start, last.end, last.text, last.value * factor, unit)
-                    joined.append(Figure(figure.start, end, text[figure.start : end],
-                                         figure.value * factor, unit))  # fmt: skip
-                    continue
-        joined.append(figure)
+        pair = last and _pair(folded, text, last, figure)
+        if pair:
+            joined[-1] = pair
+        else:
+            words = text[figure.start : figure.end]
+            joined.append(Figure(figure.start, figure.end, words, figure.value, figure.unit))
     return joined
+
+
+def _pair(folded: str, text: str, last: Figure, figure: Figure) -> Figure | None:
+    """`figure` in brackets right after `last`, which has no unit of its own, as one figure."""
+    closing = _PAIR_END.match(folded, figure.end)
+    if last.unit or not closing or not _PAIR_GAP.fullmatch(folded[last.end : figure.start]):
+        return None
+    if figure.value is None or last.value is None:
+        return None
+    end, unit, factor = closing.end(), figure.unit, Decimal(1)
+    after = _AFTER.match(folded, end)
+    if after and "\n" not in folded[end : after.start("unit")]:
+        word = (_MONEY | _MEASURES)[after["unit"].lower()]
+        factor, unit = _CANONICAL.get(word, (Decimal(1), word))
+        end = after.end()
+    value = figure.value * factor if last.value == figure.value else None
+    return Figure(last.start, end, text[last.start : end], value, unit)

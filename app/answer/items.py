@@ -52,4 +52,12 @@ def find_items(text: str) -> Items:
     )
     # Identifiers hold digits that are no figures; other names hold none.
     taken += [(name.start, name.end) for name in names if any(c.isdigit() for c in name.text)]
-    return Items(dates, clauses, names, find_figures(text, taken))
+    figures = find_figures(text, taken)
+    # A currency code is a part of its figure, not a name.
+    inside = [(figure.start, figure.end) for figure in figures]
+    names = tuple(
+        name
+        for name in names
+        if not any(start <= name.start and name.end <= end for start, end in inside)
+    )
+    return Items(dates, clauses, names, figures)

@@ -21,8 +21,11 @@ class Name:
     text: str
 
 
-_IDENTIFIER = re.compile(r"(?<![\w.])(?=[\w/-]*\d)(?=[\w/-]*[A-Za-z])[A-Za-z][\w/-]*\w")
-_CAPITAL = re.compile(r"(?<![\w’'])[A-Z][\w&’'-]*[\w](?:\.(?=[A-Z]))?|(?<![\w’'])[A-Z]{2,}")
+_IDENTIFIER = re.compile(
+    r"(?<![\w.])(?:(?=[A-Za-z0-9/-]*\d)[A-Za-z][A-Za-z0-9/-]*[A-Za-z0-9]"
+    r"|\d+(?!(?:K|MM?|BN)\b)-?[A-Z][A-Z0-9/-]*)(?![A-Za-z0-9])"
+)
+_CAPITAL = re.compile(r"(?<![\w’'])[A-Z][\w&’'-]*\w|(?<![\w’'])[A-Z]{2,}")
 _TITLE = re.compile(r"《[^《》]{1,60}》")
 PARTY = re.compile(
     "甲方|乙方|丙方|丁方|买方|卖方|发包人|承包人|出租人|承租人|委托人|受托人|保险人|投保人|被保险人|"
@@ -63,7 +66,7 @@ def stands_in(name: str, sources: list[str]) -> bool:
     if folded.isascii():
         # A plural or a possessive of the same name is the same name.
         stem = folded[:-1] if len(folded) > 3 and folded.endswith("s") else folded
-        pattern = re.compile(rf"(?<!\w){re.escape(stem)}s?(?!\w)")
+        pattern = re.compile(rf"(?<![a-z0-9]){re.escape(stem)}s?(?![a-z0-9])")
         return any(pattern.search(source) for source in sources)
     if any(folded in source for source in sources):
         return True

@@ -22,7 +22,7 @@ class Quote:
 
 
 _QUOTED = re.compile(
-    r"“([^“”]{1,4000})”|「([^「」]{1,4000})」|『([^『』]{1,4000})』|\"([^\"]{1,4000})\""
+    r"“([^“”]{1,4000})”|「([^「」]{1,4000})」|『([^『』]{1,4000})』|(?<!\w)\"([^\"]{1,4000})\"(?!\w)"
 )
 _ELLIPSIS = re.compile(r"\s*(?:\[?\(?(?:\.\s?){3,}\)?\]?|…+|⋯+)\s*")
 _TURNS = re.compile(
@@ -36,6 +36,7 @@ def find_quotes(text: str) -> tuple[Quote, ...]:
     return tuple(
         Quote(match.start(), match.end(), next(part for part in match.groups() if part is not None))
         for match in _QUOTED.finditer(text)
+        if re.search(r"\w", match[0])
     )
 
 

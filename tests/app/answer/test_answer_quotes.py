@@ -1,0 +1,51 @@
+"""Quoted words: found up to white space and width; an ellipsis hides no negation."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.answer.checks import check_text
+from app.answer.quotes import find_quotes, stands_in
+
+SOURCE = (
+    "The cap shall not\nexceed USD 2,000,000, except in case of fraud, and survives termination."
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("The cap shall not exceed USD 2,000,000", True),
+        ("the cap shall not  exceed", True),
+        ("The cap shall exceed", False),
+        ("The cap … USD 2,000,000", False),
+        ("The cap ... survives termination", False),
+        ("fraud, and … termination", True),
+        ("exceed USD 2,000,000, … and survives", False),
+        ("survives termination … The cap", False),
+        ("…", False),
+    ],
+)
+def test_quotes_against_a_source(words: str, found: bool) -> None:
+    assert stands_in(words, SOURCE) is found
+
+
+def test_width_and_line_breaks_do_not_matter_in_chinese() -> None:
+    source = "违约金为合同总价\n的百分之５，但不超过１００万元。"
+    assert stands_in("违约金为合同总价的百分之5", source)
+    assert not stands_in("违约金……超过100万元", source)
+
+
+def test_words_of_no_document_are_marked() -> None:
+    # A question about "cost overruns and raw material prices" invites the model to invent.
+    span = "Supplier takes the risk of cost overruns."
+    text = "“Supplier bears cost overruns and raw material price increases.”"
+    quotes = [check for check in check_text(text, [span]) if check.kind == "quote"]
+    assert [check.ok for check in quotes] == [False]
+
+
+def test_marks_without_words_are_no_quotes() -> None:
+    assert [quote.words for quote in find_quotes('"hereof\', "herein", "x" and "..."')] == [
+        "herein",
+        "x",
+    ]
