@@ -68,7 +68,7 @@ class Tokenizer:
         plain = _plain_spec(spec, self.added)
         self.byte_level = _is_byte_level(spec)
         self._strip_first_space = not self.byte_level
-        self._backend = tokenizers.Tokenizer.from_str(json.dumps(plain, ensure_ascii=False))
+        self._backend = _build(plain)
         vocab: dict[str, int] = spec["model"]["vocab"]
         self._bytes = self._token_bytes(vocab)
         self.vocab_size = len(self._bytes)
@@ -158,6 +158,14 @@ class Tokenizer:
         goes through `encode(special=True)`."""
         pattern = self._control_pattern
         return pattern.sub(lambda match: _quote_one(match[0]), text)
+
+
+def _build(spec: Mapping[str, Any]) -> tokenizers.Tokenizer:
+    try:
+        return tokenizers.Tokenizer.from_str(json.dumps(spec, ensure_ascii=False))
+    except Exception as error:
+        # The library raises plain Exception for every fault in its JSON.
+        raise ValueError(f"the tokenizer can't be built: {error}") from error
 
 
 def _quote_one(text: str) -> str:

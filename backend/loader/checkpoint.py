@@ -16,6 +16,9 @@ from backend.config import ModelConfig
 from backend.errors import CheckpointError
 from backend.tokenizer import Tokenizer
 
+DAMAGED = "The checkpoint is damaged or incomplete: copy or download it again"
+"""What to do about most broken checkpoints."""
+
 _SAMPLES = 256
 _SAMPLE_BYTES = 64 * 1024
 _EDGE_BYTES = 1024 * 1024
@@ -36,6 +39,33 @@ class Checkpoint:
     tensors: Mapping[str, torch.Tensor]
     tokenizer: Tokenizer
     fingerprint: str
+
+
+def check_config(path: Path, config: ModelConfig, tensor_count: int) -> None:
+    """Raise CheckpointError when the shape makes no sense, before anything is built from it."""
+    sizes = (
+        *(config.hidden_size, config.layers, config.heads, config.kv_heads, config.head_dim),
+        *(config.intermediate_size, config.vocab_size, config.max_positions),
+    )
+    sound = (
+        all(isinstance(size, int) and size > 0 for size in sizes)
+        and config.layers <= tensor_count
+        and config.heads % config.kv_heads == 0
+        and config.head_dim % 2 == 0
+        and config.rms_eps > 0
+        and config.rope_theta > 0
+    )
+    if not sound:
+        problem = f"its sizes contradict each other or its {tensor_count} tensors ({config})"
+        raise CheckpointError(path, problem, DAMAGED)
+
+
+def check_tokenizer(path: Path, config: ModelConfig, tokenizer: Tokenizer) -> None:
+    """Raise CheckpointError when the tokenizer can give ids that the model has no row for."""
+    if tokenizer.vocab_size > config.vocab_size:
+        problem = f"{tokenizer.vocab_size} tokens, but the model has {config.vocab_size}"
+        remedy = "The tokenizer belongs to another model: copy the whole checkpoint again"
+        raise CheckpointError(path, f"the tokenizer has {problem}", remedy)
 
 
 def expected_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
@@ -71,13 +101,12 @@ def expected_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
 
 def check_shapes(path: Path, config: ModelConfig, found: Mapping[str, tuple[int, ...]]) -> None:
     """Raise CheckpointError when a tensor that the engine needs is missing or misshapen."""
-    remedy = "The checkpoint is damaged or incomplete: copy or download it again"
     for name, shape in expected_shapes(config).items():
         if name not in found:
-            raise CheckpointError(path, f"the tensor {name} is missing", remedy)
+            raise CheckpointError(path, f"the tensor {name} is missing", DAMAGED)
         if found[name] != shape:
             problem = f"the tensor {name} has shape {found[name]}, its config says {shape}"
-            raise CheckpointError(path, problem, remedy)
+            raise CheckpointError(path, problem, DAMAGED)
 
 
 def fingerprint_files(paths: Iterable[Path]) -> str:

@@ -1,20 +1,35 @@
-"""Reads a GGUF file (llama, qwen2 and qwen3 architectures) through the `gguf` package."""
+"""Makes a checkpoint of a GGUF file of the llama, qwen2 or qwen3 architecture.
+
+The `gguf` package dequantises; `gguf_header` finds what lies where.
+"""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from gguf import GGUFReader, ReaderTensor, dequantize
+from gguf import dequantize
 
 from backend.chat_template import ChatTemplate
 from backend.config import ModelConfig, RopeScaling
 from backend.errors import CheckpointError
-from backend.loader.checkpoint import Checkpoint, check_shapes, expected_shapes, fingerprint_files
+from backend.loader.checkpoint import (
+    Checkpoint,
+    check_config,
+    check_shapes,
+    expected_shapes,
+    fingerprint_files,
+)
+from backend.loader.gguf_header import (
+    DamagedHeader,
+    GgufHeader,
+    TensorPlace,
+    read_blocks,
+    read_header,
+)
 from backend.loader.gguf_tokenizer import tokenizer_spec
 from backend.tokenizer import Tokenizer
 
@@ -60,32 +75,23 @@ def unpermute(rows: torch.Tensor, heads: int) -> torch.Tensor:
 
 
 class GgufTensors(Mapping[str, torch.Tensor]):
-    """The tensors of a GGUF file under their Hugging Face names, dequantised to float32 on access.
+    """The tensors of a GGUF file by Hugging Face name, dequantised to float32 on access."""
 
-    `raw` gives the stored block-quantised bytes instead.
-    """
-
-    def __init__(self, path: Path, tensors: Mapping[str, ReaderTensor], config: ModelConfig):
+    def __init__(self, path: Path, places: Mapping[str, TensorPlace], config: ModelConfig) -> None:
         self._path = path
-        self._tensors = tensors
+        self._places = places
         self._config = config
         self._permuted = config.family == "llama"
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._tensors)
+        return iter(self._places)
 
     def __len__(self) -> int:
-        return len(self._tensors)
+        return len(self._places)
 
     def __getitem__(self, name: str) -> torch.Tensor:
-        stored = self._tensors[name]
-        try:
-            values = dequantize(stored.data, stored.tensor_type)
-        except NotImplementedError as error:
-            problem = f"{name} is stored as {stored.tensor_type.name}, which can't be read"
-            raise CheckpointError(self._path, problem, _OTHER) from error
-        shape = tuple(int(size) for size in reversed(stored.shape))
-        tensor = torch.from_numpy(np.array(values, dtype=np.float32).reshape(shape))
+        place = self._places[name]
+        tensor = torch.from_numpy(_values(self._path, name, place))
         if not self._permuted:
             return tensor
         if ".q_proj." in name:
@@ -97,45 +103,59 @@ class GgufTensors(Mapping[str, torch.Tensor]):
 
 def load_gguf(path: Path) -> Checkpoint:
     """Open a GGUF file; raises CheckpointError."""
-    reader = _open(path)
-    fields = {name: field.contents() for name, field in reader.fields.items()}
-    stored = {tensor.name: tensor for tensor in reader.tensors}
+    header = _open(path)
+    fields, places = header.fields, header.tensors
     try:
-        config = _config(path, fields, stored)
-        spec = tokenizer_spec(fields)
-        texts = fields["tokenizer.ggml.tokens"]
-        template = ChatTemplate(
-            fields.get("tokenizer.chat_template"),
-            texts[config.bos_id] if config.bos_id is not None else "",
-            texts[config.eos_ids[0]] if config.eos_ids else "",
-        )
-        tokenizer = Tokenizer(spec, template)
+        config = _config(path, fields, places)
+        check_config(path, config, len(places))
+        tokenizer = Tokenizer(tokenizer_spec(fields), _template(fields, config))
     except KeyError as error:
         raise CheckpointError(path, f"its metadata lacks {error.args[0]}", _AGAIN) from error
     except ValueError as error:
         raise CheckpointError(path, str(error), _OTHER) from error
+    except (TypeError, IndexError, AttributeError, ArithmeticError) as error:
+        problem = f"a value in its metadata makes no sense ({error})"
+        raise CheckpointError(path, problem, _AGAIN) from error
     names = {name: gguf_name(name) for name in expected_shapes(config)}
-    present = {name: stored[key] for name, key in names.items() if key in stored}
-    shapes = {
-        name: tuple(int(size) for size in reversed(tensor.shape))
-        for name, tensor in present.items()
-    }
+    present = {name: places[key] for name, key in names.items() if key in places}
+    shapes = {name: place.shape for name, place in present.items()}
     check_shapes(path, config, shapes)
     tensors = GgufTensors(path, present, config)
     return Checkpoint(config, tensors, tokenizer, fingerprint_files([path]))
 
 
-def _open(path: Path) -> GGUFReader:
+def _template(fields: Mapping[str, Any], config: ModelConfig) -> ChatTemplate:
+    texts = fields["tokenizer.ggml.tokens"]
+    bos = texts[config.bos_id] if config.bos_id is not None else ""
+    eos = texts[config.eos_ids[0]] if config.eos_ids else ""
+    return ChatTemplate(fields.get("tokenizer.chat_template"), bos, eos)
+
+
+def _values(path: Path, name: str, place: TensorPlace) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """A tensor as float32, in its shape, in memory of its own."""
+    blocks = read_blocks(path, place)
+    try:
+        values = dequantize(blocks, place.kind)
+    except NotImplementedError as error:
+        problem = f"{name} is stored as {place.kind.name}, which can't be read"
+        raise CheckpointError(path, problem, _OTHER) from error
+    # Unquantised values still lie in the read-only file.
+    return np.require(values, np.float32, ["C", "W"]).reshape(place.shape)
+
+
+def _open(path: Path) -> GgufHeader:
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":
             raise CheckpointError(path, "it is not a GGUF file", _OTHER)
     try:
-        return GGUFReader(path)
-    except (ValueError, KeyError, IndexError, OverflowError, struct.error) as error:
-        raise CheckpointError(path, f"it can't be read as GGUF ({error})", _AGAIN) from error
+        return read_header(path)
+    except DamagedHeader as error:
+        raise CheckpointError(path, str(error), _AGAIN) from error
 
 
-def _config(path: Path, fields: Mapping[str, Any], stored: Mapping[str, Any]) -> ModelConfig:
+def _config(
+    path: Path, fields: Mapping[str, Any], places: Mapping[str, TensorPlace]
+) -> ModelConfig:
     family = fields["general.architecture"]
     if family not in ("llama", "qwen2", "qwen3"):
         raise CheckpointError(path, f"its architecture {family!r} is not supported", _OTHER)
@@ -155,15 +175,15 @@ def _config(path: Path, fields: Mapping[str, Any], stored: Mapping[str, Any]) ->
         vocab_size=len(texts),
         rms_eps=fields[f"{family}.attention.layer_norm_rms_epsilon"],
         rope_theta=fields.get(f"{family}.rope.freq_base", 10000.0),
-        rope_scaling=_rope_scaling(path, family, fields, stored),
+        rope_scaling=_rope_scaling(path, family, fields, places),
         max_positions=fields[f"{family}.context_length"],
-        tie_embeddings="output.weight" not in stored,
-        attention_bias="blk.0.attn_q.bias" in stored,
+        tie_embeddings="output.weight" not in places,
+        attention_bias="blk.0.attn_q.bias" in places,
         bos_id=fields.get("tokenizer.ggml.bos_token_id"),
         eos_ids=_eos_ids(fields, texts),
-        attention_output_bias="blk.0.attn_output.bias" in stored,
-        mlp_bias="blk.0.ffn_up.bias" in stored,
-        qk_norm="blk.0.attn_q_norm.weight" in stored,
+        attention_output_bias="blk.0.attn_output.bias" in places,
+        mlp_bias="blk.0.ffn_up.bias" in places,
+        qk_norm="blk.0.attn_q_norm.weight" in places,
     )
 
 
@@ -177,11 +197,11 @@ def _eos_ids(fields: Mapping[str, Any], texts: list[str]) -> tuple[int, ...]:
 
 
 def _rope_scaling(
-    path: Path, family: str, fields: Mapping[str, Any], stored: Mapping[str, Any]
+    path: Path, family: str, fields: Mapping[str, Any], places: Mapping[str, TensorPlace]
 ) -> RopeScaling | None:
-    if "rope_freqs.weight" in stored:
-        tensor = stored["rope_freqs.weight"]
-        factors = dequantize(tensor.data, tensor.tensor_type).reshape(-1)
+    if "rope_freqs.weight" in places:
+        place = places["rope_freqs.weight"]
+        factors = _values(path, "rope_freqs.weight", place).reshape(-1)
         return {"rope_type": "factors", "factors": tuple(float(factor) for factor in factors)}
     kind = fields.get(f"{family}.rope.scaling.type", "none")
     if kind == "none":

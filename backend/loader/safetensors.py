@@ -13,11 +13,18 @@ from safetensors import SafetensorError, safe_open
 from backend.chat_template import ChatTemplate
 from backend.config import FAMILIES, ModelConfig
 from backend.errors import CheckpointError
-from backend.loader.checkpoint import Checkpoint, check_shapes, expected_shapes, fingerprint_files
+from backend.loader.checkpoint import (
+    DAMAGED,
+    Checkpoint,
+    check_config,
+    check_shapes,
+    check_tokenizer,
+    expected_shapes,
+    fingerprint_files,
+)
 from backend.loader.rope import parse_rope
 from backend.tokenizer import Tokenizer
 
-_AGAIN = "The checkpoint is damaged or incomplete: copy or download it again"
 _OTHER = f"Use a checkpoint of one of these families: {', '.join(FAMILIES)}"
 _DTYPES = {"F32", "F16", "BF16"}
 
@@ -50,17 +57,20 @@ def load_folder(folder: Path) -> Checkpoint:
     raw = _read_json(config_path)
     config = _config(config_path, raw, _eos_ids(folder, raw))
     files = _tensor_files(folder)
-    found, names = _headers(files)
-    wanted = {name: names[name] for name in expected_shapes(config) if name in names}
+    found, places = _headers(files)
+    check_config(config_path, config, len(found))
     check_shapes(folder, config, found)
+    wanted = {name: places[name] for name in expected_shapes(config)}
     tokenizer_path = folder / "tokenizer.json"
     spec = _read_json(tokenizer_path)
+    template = _template(folder)
     try:
-        tokenizer = Tokenizer(spec, _template(folder))
-    except (ValueError, KeyError, TypeError) as error:
+        tokenizer = Tokenizer(spec, template)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         problem = f"this tokenizer can't be used ({error})"
         remedy = "Use a checkpoint with a BPE tokenizer.json, byte-level or with byte fallback"
         raise CheckpointError(tokenizer_path, problem, remedy) from error
+    check_tokenizer(tokenizer_path, config, tokenizer)
     fingerprint = fingerprint_files([config_path, tokenizer_path, *files])
     return Checkpoint(config, FolderTensors(wanted), tokenizer, fingerprint)
 
@@ -72,9 +82,9 @@ def _read_json(path: Path) -> dict[str, Any]:
         remedy = "A Hugging Face folder holds config.json, tokenizer.json and safetensors files"
         raise CheckpointError(path, "the file is missing", remedy) from error
     except (OSError, ValueError) as error:
-        raise CheckpointError(path, f"it can't be read as JSON ({error})", _AGAIN) from error
+        raise CheckpointError(path, f"it can't be read as JSON ({error})", DAMAGED) from error
     if not isinstance(content, dict):
-        raise CheckpointError(path, "it holds no JSON object", _AGAIN)
+        raise CheckpointError(path, "it holds no JSON object", DAMAGED)
     return content
 
 
@@ -83,10 +93,10 @@ def _tensor_files(folder: Path) -> list[Path]:
     if index.exists():
         weight_map = _read_json(index).get("weight_map")
         if not isinstance(weight_map, dict):
-            raise CheckpointError(index, "it has no weight_map", _AGAIN)
+            raise CheckpointError(index, "it has no weight_map", DAMAGED)
         names = sorted({str(name) for name in weight_map.values()})
         if any(Path(name).name != name for name in names):
-            raise CheckpointError(index, "it names a file outside the folder", _AGAIN)
+            raise CheckpointError(index, "it names a file outside the folder", DAMAGED)
         return [folder / name for name in names]
     single = folder / "model.safetensors"
     if single.exists():
@@ -114,9 +124,9 @@ def _headers(files: list[Path]) -> tuple[dict[str, tuple[int, ...]], dict[str, P
                     shapes[name] = tuple(view.get_shape())
                     places[name] = path
         except FileNotFoundError as error:
-            raise CheckpointError(path, "the file is missing", _AGAIN) from error
+            raise CheckpointError(path, "the file is missing", DAMAGED) from error
         except (OSError, SafetensorError) as error:
-            raise CheckpointError(path, f"it can't be read ({error})", _AGAIN) from error
+            raise CheckpointError(path, f"it can't be read ({error})", DAMAGED) from error
     return shapes, places
 
 
@@ -167,10 +177,10 @@ def _config(path: Path, raw: Mapping[str, Any], eos_ids: tuple[int, ...]) -> Mod
             qk_norm=family == "qwen3",
         )
     except KeyError as error:
-        raise CheckpointError(path, f"it lacks {error.args[0]}", _AGAIN) from error
+        raise CheckpointError(path, f"it lacks {error.args[0]}", DAMAGED) from error
     except (TypeError, ValueError) as error:
         raise CheckpointError(
-            path, f"a value in it has the wrong type ({error})", _AGAIN
+            path, f"a value in it has the wrong type ({error})", DAMAGED
         ) from error
 
 
