@@ -178,10 +178,8 @@ def _config(path: Path, raw: Mapping[str, Any], eos_ids: tuple[int, ...]) -> Mod
         )
     except KeyError as error:
         raise CheckpointError(path, f"it lacks {error.args[0]}", DAMAGED) from error
-    except (TypeError, ValueError) as error:
-        raise CheckpointError(
-            path, f"a value in it has the wrong type ({error})", DAMAGED
-        ) from error
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise CheckpointError(path, f"a value in it makes no sense ({error})", DAMAGED) from error
 
 
 def _refuse_window(path: Path, family: str, raw: Mapping[str, Any]) -> None:
