@@ -141,7 +141,8 @@ class _Body:
         boxes, self._boxes = self._boxes, []
         pieces: list[str] = []
         self._runs(node, self.styles.is_hidden(style), pieces)
-        text = collapse_spaces(clean_text("".join(pieces)))
+        raw, self._carried = self._carried + "".join(pieces), ""
+        text = collapse_spaces(clean_text(raw))
         lines, self._boxes = self._boxes, boxes
         ended = self._mark_stays(properties)
         before = ""
@@ -155,9 +156,8 @@ class _Body:
                 self.numbering.label(node)
             return ([before + text] if before + text else []) + lines
         if not ended:
-            self._carried += text
+            self._carried = raw
             return lines
-        text, self._carried = self._carried + text, ""
         # A break at the very start comes before the number.
         while text.startswith("\f"):
             before, text = before + "\f", text[1:].lstrip()

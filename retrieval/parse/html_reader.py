@@ -114,7 +114,9 @@ def html_text(source: str) -> str:
     parser = html.HTMLParser(
         encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True
     )
-    root = html.document_fromstring(source.encode("utf-8"), parser=parser)
+    root = etree.fromstring(source.encode("utf-8"), parser)
+    if root is None:
+        return ""
     writer = _Writer()
     writer.element(root)
     return writer.text()

@@ -242,7 +242,7 @@ class _Reader:
         return style
 
     def _is_pale(self, pointer: ctypes._Pointer[ctypes.Structure], mode: int) -> bool:
-        """White or transparent: seen only on something darker, which a picture of the page tells."""
+        """White or transparent: seen only on darker ground, which a picture of the page tells."""
         parts = [ctypes.c_uint() for _ in range(4)]
         stroked = mode in (raw.FPDF_TEXTRENDERMODE_STROKE, raw.FPDF_TEXTRENDERMODE_STROKE_CLIP)
         get = raw.FPDFPageObj_GetStrokeColor if stroked else raw.FPDFPageObj_GetFillColor

@@ -231,7 +231,9 @@ def _same_paragraph(first: Line, above: Line, line: Line, leading: float) -> boo
         return False
     if step > max(_LEADING_SLACK * leading if leading < 3 * size else 0.0, 1.35 * size):
         return False
-    if above.text.endswith(("-", "\xad")) and line.text[:1].islower():
+    if above.text.endswith(("-", "\xad")) and (
+        line.text[0].islower() or (line.text[0].isdigit() and above.text[-2:-1].isdigit())
+    ):
         return True
     if line.text[0] in _NOTE_MARKS:
         return False

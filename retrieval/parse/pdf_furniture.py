@@ -54,7 +54,9 @@ def strip_furniture(
             last = [other for other in alike if other[3]] if place[3] else []
             if _repeats(near, filled) or _repeats(last, filled):
                 dropped.update(id(line) for line in row)
-    return [[line for line in lines if id(line) not in dropped] for lines in pages]
+    kept = [[line for line in lines if id(line) not in dropped] for lines in pages]
+    # One line a page and nothing else: that is what the document says, not its furniture.
+    return kept if any(kept) else [list(lines) for lines in pages]
 
 
 def _edge_rows(lines: Sequence[Line], height: float) -> list[tuple[str, list[Line], bool]]:

@@ -31,8 +31,8 @@ def parse_file(
     """Reads the file at `path`, which the user calls `name`.
 
     `on_progress(done, total)` counts pages (1 of 1 for formats without). `cancelled` is asked
-    often; when it says True, ParseCancelled is raised. Every failure is a retrieval.errors.ParseError with
-    a message for the user; OSError when `path` can't be opened.
+    often; when it says True, ParseCancelled is raised. Every failure is a
+    retrieval.errors.ParseError with a message for the user; OSError when `path` can't be opened.
     """
     limits = limits or ParseLimits()
     shown = display_name(name)

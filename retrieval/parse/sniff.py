@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from retrieval.errors import Damaged, Encrypted, TypeMismatch, UnsupportedType
+from retrieval.parse.decode import utf16_without_bom
 from retrieval.parse.names import extension
 
 Kind = Literal["pdf", "docx", "html", "markdown", "text"]
@@ -187,8 +188,10 @@ def _is_binary(data: bytes) -> bool:
     nuls = head.count(0)
     if nuls > len(head) // 2 + 1:
         return True
-    # UTF-16 Chinese puts any byte anywhere, so with a BOM the count says nothing.
-    return head[:2] not in (b"\xff\xfe", b"\xfe\xff") and controls - nuls > len(head) * 0.02
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff") or controls - nuls <= max(8, len(head) * 0.02):
+        return False
+    # UTF-16 Chinese puts any byte anywhere, so the count alone says nothing.
+    return utf16_without_bom(data) is None
 
 
 def _zip_content(data: bytes, name: str) -> Kind | _Foreign:

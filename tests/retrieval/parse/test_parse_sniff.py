@@ -38,7 +38,11 @@ DOCX = zipped("[Content_Types].xml", "word/document.xml")
         (b"BMW and the Supplier agree", "a.txt", "text"),
         (b"Clause 1", "a", "text"),
         ("第一条".encode("utf-16"), "a.txt", "text"),
-        ("甲方应当于收到发票之日起三十日内付款".encode("utf-16-le"), "a.txt", "text"),
+        (
+            ("甲方应当于收到发票之日起三十日内付款，上下不一。" * 50).encode("utf-16-le"),
+            "a.txt",
+            "text",
+        ),
     ],
 )
 def test_the_content_decides(data: bytes, name: str, kind: str) -> None:
