@@ -2,7 +2,7 @@
 doors and a message that says what is wrong and what to do.
 
     AppError
-    ├── BadRequest          400  BadQuestion 422, BadParameter 422, BadName, BadSettings, UnknownModel
+    ├── BadRequest          400  BadName, BadSettings, UnknownModel; 422 BadQuestion, BadParameter
     ├── NotFound            404
     ├── Conflict            409  NotReady
     ├── TooLargeUpload      413

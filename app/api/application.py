@@ -1,0 +1,71 @@
+"""Puts the REST application together. It opens nothing: the services come open and stay open."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import anyio.to_thread
+from fastapi import FastAPI
+
+from app.answers import AnswerRuns, Asker
+from app.api import openapi, problems
+from app.api.deps import Limiters
+from app.api.metrics import Metrics
+from app.api.middleware import RequestLayer
+from app.api.routes import API_PREFIX, answers, conversations, documents, health
+from app.api.unknown import unknown_addresses
+from app.ask import ask
+from app.services import Services
+
+_DESCRIPTION = "Upload long contracts, ask questions, get answers with checked quotes."
+
+
+def create_app(services: Services, *, asker: Asker = ask, local_only: bool = False) -> FastAPI:
+    """The application over open services. `local_only` refuses Host names other than localhost:
+    use it whenever only this machine is to be served. `asker` answers one question."""
+    metrics = Metrics()
+    runs = AnswerRuns(
+        services.engine,
+        services.library.load,
+        services.conversations,
+        asker,
+        on_finished=metrics.observe_answer,
+    )
+    metrics.watch(lambda: runs.waiting, lambda: runs.running)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await anyio.to_thread.run_sync(runs.close)
+
+    app = FastAPI(
+        title="Fineprint",
+        description=_DESCRIPTION,
+        version=importlib.metadata.version("fineprint"),
+        lifespan=lifespan,
+    )
+    app.state.services = services
+    app.state.runs = runs
+    app.state.metrics = metrics
+    # One page at a time: PDFium is not made for several threads.
+    app.state.limiters = Limiters(
+        uploads=anyio.CapacityLimiter(16), rendering=anyio.CapacityLimiter(1)
+    )
+    app.add_middleware(
+        RequestLayer,
+        metrics=metrics,
+        api_prefix=API_PREFIX,
+        upload_path=f"{API_PREFIX}/documents",
+        local_only=local_only,
+    )
+    problems.install(app)
+    openapi.install(app)
+    for resource in (documents, conversations, answers, health):
+        app.include_router(resource.router)
+    app.router.routes.extend(unknown_addresses("/api", "/v1"))
+    return app

@@ -1,0 +1,117 @@
+"""What happens around every request: its id, body limit, origin check, security headers, metrics
+and the last catch for unexpected errors.
+
+One plain ASGI layer, so that streams and disconnects pass through untouched. It does not know the
+routes.
+"""
+
+from __future__ import annotations
+
+import time
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app import request_id
+from app.api import problems
+from app.api.metrics import Metrics
+
+BODY_LIMIT = 1_000_000
+"""Bytes of a request body that is no upload; the longest allowed question is far below."""
+
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+_HTML_POLICY = "frame-ancestors 'self'; object-src 'none'; base-uri 'self'"
+
+
+class RequestLayer:
+    """Wraps the application. `upload_paths` are exempt from BODY_LIMIT (they count for
+    themselves); with `local_only`, a foreign Host header is refused, which stops a web page from
+    reaching a local server through a name of its own (DNS rebinding)."""
+
+    def __init__(
+        self, app: ASGIApp, *, metrics: Metrics, api_prefix: str, upload_path: str, local_only: bool
+    ) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._api_prefix = api_prefix
+        self._upload_path = upload_path
+        self._local_only = local_only
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        assigned = request_id.begin(headers.get("x-request-id"))
+        started = time.perf_counter()
+        status = 500
+        response_started = False
+
+        async def send_marked(message: Message) -> None:
+            nonlocal status, response_started
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                response_started = True
+                _mark(MutableHeaders(scope=message), assigned)
+            await send(message)
+
+        try:
+            refusal = self._refusal(scope, headers)
+            if refusal is not None:
+                await refusal(scope, receive, send_marked)
+            else:
+                await self._app(scope, self._limited(scope, receive), send_marked)
+        except Exception as error:
+            problem = problems.unexpected(error)
+            if response_started:
+                # Too late for another status: let the server break the connection off.
+                raise
+            await problem(scope, receive, send_marked)
+        finally:
+            self._metrics.observe_request(scope, status, time.perf_counter() - started)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> problems.Problem | None:
+        host = headers.get("host", "")
+        if self._local_only and _hostname(host) not in _LOCAL_HOSTS:
+            return problems.Problem(
+                403, "foreign_host", "This server answers only under localhost and 127.0.0.1."
+            )
+        origin = headers.get("origin")
+        writes = scope["method"] not in _SAFE_METHODS
+        own = scope["path"].startswith(self._api_prefix)
+        if own and writes and origin is not None and urlsplit(origin).netloc != host:
+            return problems.Problem(
+                403, "foreign_origin", "Pages of other sites may not change anything here."
+            )
+        return None
+
+    def _limited(self, scope: Scope, receive: Receive) -> Receive:
+        if not scope["path"].startswith(self._api_prefix) or scope["path"] == self._upload_path:
+            return receive
+        seen = 0
+
+        async def receive_counted() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > BODY_LIMIT:
+                raise HTTPException(413, f"The body is over the limit of {BODY_LIMIT:,} bytes.")
+            return message
+
+        return receive_counted
+
+
+def _hostname(host: str) -> str:
+    return urlsplit(f"//{host}").hostname or ""
+
+
+def _mark(headers: MutableHeaders, assigned: str) -> None:
+    headers["X-Request-ID"] = assigned
+    headers.setdefault("X-Content-Type-Options", "nosniff")
+    headers.setdefault("Referrer-Policy", "same-origin")
+    if headers.get("content-type", "").startswith("text/html"):
+        headers.setdefault("Content-Security-Policy", _HTML_POLICY)
+        headers.setdefault("X-Frame-Options", "SAMEORIGIN")

@@ -1,0 +1,160 @@
+"""Every error as RFC 9457 `application/problem+json` with a code and the request's id.
+
+Knows how foreign errors (router, validation, retrieval, engine) map to HTTP; the words of our own
+errors come with them.
+"""
+
+from __future__ import annotations
+
+import http
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from app.errors import AppError
+from app.request_id import current_request_id
+from backend.errors import BackendError, EngineBusy, RequestTooLarge
+from retrieval.errors import ParseError, RetrievalError
+
+logger = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_SECONDS = 5
+_ROUTER_CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+_ANSWER_STATUS = {
+    "cancelled": 409,
+    "not_found": 404,
+    "not_ready": 409,
+    "request_too_large": 422,
+    "bad_question": 422,
+    "engine_busy": 503,
+    "engine_closed": 503,
+    "database_busy": 503,
+    "storage_full": 507,
+}
+_ROUTER_DETAILS = {
+    404: "There is nothing at this address. The endpoints are listed at /docs.",
+    405: "This address does not take this method; the Allow header lists the ones it takes.",
+}
+
+
+class Problem(JSONResponse):
+    """One error on its way out. `extra` members stand beside the standard ones."""
+
+    media_type = MEDIA_TYPE
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        *,
+        extra: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(
+            problem_body(status, code, detail, extra=extra), status_code=status, headers=headers
+        )
+
+
+def problem_body(
+    status: int, code: str, detail: str, *, extra: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The members of RFC 9457 plus `code` and `request_id`."""
+    return {
+        "type": "about:blank",
+        "title": http.HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "request_id": current_request_id(),
+        **(extra or {}),
+    }
+
+
+def answer_problem(code: str, message: str) -> Problem:
+    """The problem of an answer that failed in its worker, where only code and words are left."""
+    status = _ANSWER_STATUS.get(code, 500)
+    headers = {"Retry-After": str(RETRY_SECONDS)} if status == 503 else None
+    return Problem(status, code, message, headers=headers)
+
+
+def install(app: FastAPI) -> None:
+    """Registers the handlers; unexpected errors are caught further out, by the request layer."""
+    app.add_exception_handler(AppError, _app_error)
+    app.add_exception_handler(RetrievalError, _retrieval_error)
+    app.add_exception_handler(BackendError, _backend_error)
+    app.add_exception_handler(HTTPException, _http_exception)
+    app.add_exception_handler(RequestValidationError, _validation_error)
+    app.add_exception_handler(ClientDisconnect, _client_left)
+
+
+def unexpected(error: Exception) -> Problem:
+    """A 500 that names only the request id; the trace stays in the log under the same id."""
+    logger.error("unexpected error, request %s", current_request_id(), exc_info=error)
+    return Problem(
+        500,
+        "internal_error",
+        "Something went wrong on the server. The log has the details under this request_id.",
+    )
+
+
+async def _app_error(_: Request, error: Exception) -> Problem:
+    assert isinstance(error, AppError)
+    if error.status >= 500:
+        logger.error("request %s: %s", current_request_id(), error, exc_info=error)
+    return Problem(
+        error.status, error.code, error.message, extra=error.details, headers=_retry(error.status)
+    )
+
+
+async def _retrieval_error(_: Request, error: Exception) -> Problem:
+    code = error.code if isinstance(error, ParseError) else "retrieval_error"
+    return Problem(422, code, str(error))
+
+
+async def _backend_error(_: Request, error: Exception) -> Problem:
+    if isinstance(error, RequestTooLarge):
+        return Problem(422, "request_too_large", str(error))
+    busy = isinstance(error, EngineBusy)
+    if not busy:
+        logger.error("request %s: %s", current_request_id(), error, exc_info=error)
+    code = "engine_busy" if busy else "engine_error"
+    return Problem(503, code, str(error), headers=_retry(503))
+
+
+async def _http_exception(_: Request, error: Exception) -> Problem:
+    assert isinstance(error, HTTPException)
+    status = error.status_code
+    return Problem(
+        status,
+        _ROUTER_CODES.get(status, "http_error"),
+        _ROUTER_DETAILS.get(status, str(error.detail)),
+        headers=error.headers,
+    )
+
+
+async def _validation_error(_: Request, error: Exception) -> Problem:
+    assert isinstance(error, RequestValidationError)
+    faults = [
+        {"field": ".".join(str(part) for part in fault["loc"]), "message": fault["msg"]}
+        for fault in error.errors()
+    ]
+    if any(fault["type"] == "json_invalid" for fault in error.errors()):
+        return Problem(400, "bad_json", "The request body is not valid JSON.")
+    detail = "; ".join(f"{fault['field']}: {fault['message']}" for fault in faults)
+    return Problem(422, "invalid_request", detail, extra={"errors": faults})
+
+
+async def _client_left(_: Request, error: Exception) -> Problem:
+    return Problem(400, "client_left", "The client closed the connection while sending.")
+
+
+def _retry(status: int) -> dict[str, str] | None:
+    return {"Retry-After": str(RETRY_SECONDS)} if status in (429, 503) else None

@@ -1,0 +1,39 @@
+"""/conversations: list, read, delete. They begin with the first answer asked without one."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from app.api.deps import ServicesDep, StretchDep
+from app.api.routes import API_PREFIX
+from app.api.schemas.common import ListPublic
+from app.api.schemas.conversations import ConversationDetail, ConversationPublic
+from app.api.schemas.documents import DeletedPublic
+
+router = APIRouter(prefix=f"{API_PREFIX}/conversations", tags=["conversations"])
+
+
+@router.get("")
+def list_conversations(
+    services: ServicesDep, stretch: StretchDep
+) -> ListPublic[ConversationPublic]:
+    """Conversations by time of creation."""
+    page = services.conversations.list(stretch.limit, stretch.after, stretch.order)
+    entries = [ConversationPublic.model_validate(one) for one in page.data]
+    return ListPublic[ConversationPublic].of(entries, has_more=page.has_more, total=page.total)
+
+
+@router.get("/{conversation_id}")
+def get_conversation(conversation_id: str, services: ServicesDep) -> ConversationDetail:
+    """A conversation with its questions and answers."""
+    conversation = services.conversations.get(conversation_id)
+    return ConversationDetail.with_messages(
+        conversation, services.conversations.messages(conversation_id)
+    )
+
+
+@router.delete("/{conversation_id}")
+def delete_conversation(conversation_id: str, services: ServicesDep) -> DeletedPublic:
+    """Remove a conversation and its messages; its documents stay."""
+    services.conversations.delete(conversation_id)
+    return DeletedPublic(id=conversation_id, object="conversation")

@@ -1,0 +1,225 @@
+"""/documents: upload, state, text, outline, receipt, page images, original file."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path as FilePath
+from typing import Annotated, BinaryIO, Literal, cast
+
+import anyio.to_thread
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.responses import FileResponse, JSONResponse
+
+from app.api import page_images
+from app.api.deps import LimitersDep, MetricsDep, ServicesDep, StretchDep
+from app.api.disposition import attachment
+from app.api.routes import API_PREFIX
+from app.api.schemas.common import ListPublic
+from app.api.schemas.documents import (
+    ClausePublic,
+    DeletedPublic,
+    DocumentPublic,
+    ReceiptPublic,
+    TextPublic,
+    UploadPublic,
+)
+from app.api.upload import UploadedFile, refuse_foreign
+from app.documents import LoadedDocument
+from app.errors import AppError, BadParameter, Conflict
+from app.library import Library
+from app.readiness import require_askable
+
+router = APIRouter(prefix=f"{API_PREFIX}/documents", tags=["documents"])
+
+_UPLOAD_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {"file": {"type": "string", "format": "binary"}},
+                }
+            }
+        },
+    }
+}
+DocumentId = Annotated[str, Path(max_length=64)]
+Offset = Annotated[int, Query(ge=0)]
+
+
+@router.post(
+    "",
+    status_code=202,
+    openapi_extra=_UPLOAD_BODY,
+    responses={
+        200: {"model": UploadPublic, "description": "The same bytes are here already."},
+        202: {"model": UploadPublic, "description": "Stored; follow Location for its progress."},
+    },
+)
+async def upload_document(
+    request: Request,
+    services: ServicesDep,
+    metrics: MetricsDep,
+    limiters: LimitersDep,
+    on_duplicate: Literal["return", "error"] = "return",
+) -> Response:
+    """Store a file and queue its ingestion."""
+    file = UploadedFile(request)
+    try:
+        refuse_foreign(await file.begin(), file.name)
+        add = partial(services.library.add, cast("BinaryIO", file), file.name)
+        record, duplicate = await anyio.to_thread.run_sync(add, limiter=limiters.uploads)
+    except AppError:
+        metrics.observe_upload("refused")
+        await file.drain()
+        raise
+    metrics.observe_upload("duplicate" if duplicate else "new")
+    if duplicate and on_duplicate == "error":
+        raise Conflict(
+            f"These bytes are here already, as “{record.name}”.",
+            code="duplicate",
+            details={"existing_id": record.id},
+        )
+    body = UploadPublic.of_upload(record, duplicate=duplicate)
+    return JSONResponse(
+        body.model_dump(mode="json"),
+        status_code=200 if duplicate else 202,
+        headers={"Location": f"{request.url.path}/{record.id}"},
+    )
+
+
+@router.get("")
+def list_documents(services: ServicesDep, stretch: StretchDep) -> ListPublic[DocumentPublic]:
+    """Documents by time of upload."""
+    page = services.library.list(stretch.limit, stretch.after, stretch.order)
+    entries = [DocumentPublic.of(record) for record in page.data]
+    return ListPublic[DocumentPublic].of(entries, has_more=page.has_more, total=page.total)
+
+
+@router.get("/{document_id}")
+def get_document(document_id: DocumentId, services: ServicesDep) -> DocumentPublic:
+    """State and progress of one document."""
+    return DocumentPublic.of(services.library.get(document_id))
+
+
+@router.delete("/{document_id}")
+def delete_document(document_id: DocumentId, services: ServicesDep) -> DeletedPublic:
+    """Remove a document, its file and everything computed from it."""
+    services.library.delete(document_id)
+    return DeletedPublic(id=document_id, object="document")
+
+
+@router.post("/{document_id}/cancel", status_code=202)
+def cancel_document(document_id: DocumentId, services: ServicesDep) -> DocumentPublic:
+    """Stop the ingestion; 409 when it is over already. Cancelling twice is harmless."""
+    services.library.cancel(document_id)
+    return DocumentPublic.of(services.library.get(document_id))
+
+
+@router.post("/{document_id}/retry", status_code=202)
+def retry_document(document_id: DocumentId, services: ServicesDep) -> DocumentPublic:
+    """Ingest a failed or cancelled document again, from the stored file."""
+    services.library.retry(document_id)
+    return DocumentPublic.of(services.library.get(document_id))
+
+
+@router.get("/{document_id}/text")
+def get_text(
+    document_id: DocumentId,
+    services: ServicesDep,
+    start: Offset = 0,
+    end: Offset | None = None,
+) -> TextPublic:
+    """The document's text or the stretch `[start, end)` of it, in code points."""
+    document = _loaded(services.library, document_id)
+    start, end = _span(document, start, end)
+    return TextPublic(
+        document_id=document_id,
+        start=start,
+        end=end,
+        total_chars=len(document.text),
+        text=document.text[start:end],
+    )
+
+
+@router.get("/{document_id}/clauses")
+def get_clauses(document_id: DocumentId, services: ServicesDep) -> ListPublic[ClausePublic]:
+    """The whole clause outline."""
+    clauses = ClausePublic.all_of(_loaded(services.library, document_id))
+    return ListPublic[ClausePublic].of(clauses, has_more=False, total=len(clauses))
+
+
+@router.get("/{document_id}/receipt")
+def get_receipt(document_id: DocumentId, services: ServicesDep) -> ReceiptPublic:
+    """What ingestion got from each page, with warnings."""
+    return ReceiptPublic.of(_loaded(services.library, document_id))
+
+
+@router.get(
+    "/{document_id}/pages/{number}.png",
+    response_class=Response,
+    responses={200: {"content": {"image/png": {}}, "description": "The page."}},
+)
+async def get_page_image(
+    document_id: DocumentId,
+    number: int,
+    services: ServicesDep,
+    limiters: LimitersDep,
+    boxes: Annotated[str, Query(description="x0,y0,x1,y1;… as fractions of the page")] = "",
+    start: Offset | None = None,
+    end: Offset | None = None,
+    scale: Annotated[float, Query(ge=0.25, le=4)] = 1.5,
+) -> Response:
+    """A page as a picture, with the given boxes and the span `[start, end)` marked."""
+    marked = page_images.parse_boxes(boxes)
+    if (start is None) != (end is None):
+        raise BadParameter("Give both start and end, or neither.", code="bad_span")
+
+    def prepare() -> tuple[LoadedDocument, FilePath]:
+        document = _loaded(services.library, document_id)
+        return document, services.library.file_path(document_id)
+
+    document, path = await anyio.to_thread.run_sync(prepare)
+    page_images.require_page_image(document.record.media_type, len(document.pages), number)
+    if start is not None:
+        first, last = _span(document, start, end)
+        span = partial(page_images.span_boxes, document, first, last, number)
+        marked += await anyio.to_thread.run_sync(span)
+    png = await page_images.render(path, number, marked, scale, limiters.rendering)
+    return Response(png, media_type="image/png", headers={"Cache-Control": "private, max-age=3600"})
+
+
+@router.get(
+    "/{document_id}/file",
+    response_class=FileResponse,
+    responses={200: {"content": {"application/octet-stream": {}}, "description": "The file."}},
+)
+def get_file(document_id: DocumentId, services: ServicesDep) -> FileResponse:
+    """The original file, as it was uploaded."""
+    record = services.library.get(document_id)
+    return FileResponse(
+        services.library.file_path(document_id),
+        media_type=record.media_type or "application/octet-stream",
+        # Someone else's HTML must not run with this server's rights, whatever a browser does.
+        headers={
+            "Content-Disposition": attachment(record.name),
+            "Content-Security-Policy": "sandbox; default-src 'none'",
+        },
+    )
+
+
+def _loaded(library: Library, document_id: str) -> LoadedDocument:
+    require_askable(library.get(document_id))
+    return library.load(document_id)
+
+
+def _span(document: LoadedDocument, start: int, end: int | None) -> tuple[int, int]:
+    total = len(document.text)
+    end = total if end is None else min(end, total)
+    if start > end:
+        raise BadParameter(
+            f"start {start} is behind end {end}; the text has {total} characters.", code="bad_span"
+        )
+    return start, end

@@ -1,0 +1,41 @@
+"""/healthz, /readyz and /metrics: for supervisors, not for people."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+from fastapi.responses import JSONResponse
+
+from app.api import metrics as families
+from app.api.deps import MetricsDep, ServicesDep
+from app.health import readiness
+
+router = APIRouter(tags=["health"])
+
+
+@router.get("/healthz")
+async def healthz() -> dict[str, str]:
+    """The process is alive and its event loop turns."""
+    return {"status": "ok"}
+
+
+@router.get("/readyz", responses={503: {"description": "A dependency is not ready."}})
+def readyz(services: ServicesDep) -> Response:
+    """Every dependency answers; 503 names the one that doesn't."""
+    checks = readiness(services)
+    ready = all(check.ok for check in checks)
+    body = {
+        "status": "ready" if ready else "unavailable",
+        "checks": {check.name: {"ok": check.ok, "detail": check.detail} for check in checks},
+    }
+    return JSONResponse(body, status_code=200 if ready else 503)
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {}}, "description": "Prometheus text format."}},
+)
+def metrics(services: ServicesDep, counted: MetricsDep) -> Response:
+    """Counters for Prometheus."""
+    documents = services.library.list(1, None, "desc").total
+    return Response(counted.exposition(documents), headers={"Content-Type": families.CONTENT_TYPE})

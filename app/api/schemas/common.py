@@ -1,0 +1,83 @@
+"""Shapes shared by all resources: lists, warnings, problems. Knows no resource."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Public(BaseModel):
+    """Base of everything that is sent; readable from a dataclass of the same fields."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class Entity(Public):
+    """Something with an id, so that it can stand in a list."""
+
+    id: str
+
+
+Entry = TypeVar("Entry", bound=Entity)
+
+
+class ListPublic(Public, Generic[Entry]):
+    """A stretch of a list. Pass `last_id` as `after` to get the next one while `has_more`."""
+
+    object: Literal["list"] = "list"
+    data: list[Entry]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+    total: int
+
+    @classmethod
+    def of(cls, data: Sequence[Entry], *, has_more: bool, total: int) -> ListPublic[Entry]:
+        """Fills in the ids of the ends."""
+        return cls(
+            data=list(data),
+            first_id=data[0].id if data else None,
+            last_id=data[-1].id if data else None,
+            has_more=has_more,
+            total=total,
+        )
+
+
+class WarningPublic(Public):
+    """Something to know about a document; `pages` is empty when it concerns the whole of it."""
+
+    code: str
+    message: str
+    pages: list[int]
+
+
+class FaultPublic(Public):
+    """Why something failed: a stable code and a message that says what to do."""
+
+    code: str
+    message: str
+
+
+class BoxPublic(Public):
+    """Fractions of the page's width and height, origin top left."""
+
+    page: int
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+
+class ProblemPublic(BaseModel):
+    """RFC 9457 problem details. Some codes add members, such as `existing_id` or `progress`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    code: str = Field(description="Stable, for programs.")
+    request_id: str = Field(description="Also in the X-Request-ID header and in the log.")

@@ -1,0 +1,191 @@
+"""Documents as the REST API shows them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from app.api.schemas.common import Entity, FaultPublic, Public, WarningPublic
+from app.documents import DocumentRecord, DocumentStatus, LoadedDocument, ProgressUnit, Stage
+from retrieval.types import Language
+
+
+class ProgressPublic(Public):
+    """How far the current stage is."""
+
+    done: int
+    total: int
+    unit: ProgressUnit
+
+
+class DocumentTimingsPublic(Public):
+    """Milliseconds; null while a stage has not ended."""
+
+    parse_ms: float | None
+    index_ms: float | None
+    read_ms: float | None
+
+
+class DocumentPublic(Entity):
+    """One uploaded file and the state of its ingestion. It can be asked when `askable`."""
+
+    object: Literal["document"] = "document"
+    name: str
+    sha256: str
+    size: int
+    media_type: str | None
+    language: Language | None
+    status: DocumentStatus
+    stage: Stage
+    askable: bool
+    progress: ProgressPublic
+    ready_tokens: int
+    total_tokens: int
+    page_count: int
+    warnings: list[WarningPublic]
+    error: FaultPublic | None
+    created_at: datetime
+    timings: DocumentTimingsPublic
+
+    @classmethod
+    def of(cls, record: DocumentRecord) -> DocumentPublic:
+        return cls.model_validate(_fields(record))
+
+
+class UploadPublic(DocumentPublic):
+    """The answer to an upload. `duplicate`: these bytes were here before; nothing was stored."""
+
+    duplicate: bool
+
+    @classmethod
+    def of_upload(cls, record: DocumentRecord, *, duplicate: bool) -> UploadPublic:
+        return cls.model_validate(_fields(record) | {"duplicate": duplicate})
+
+
+class DeletedPublic(Public):
+    """What was deleted."""
+
+    id: str
+    object: str
+    deleted: Literal[True] = True
+
+
+class TextPublic(Public):
+    """`text` is characters `start` to `end` (half-open, code points) of `total_chars`."""
+
+    object: Literal["document.text"] = "document.text"
+    document_id: str
+    start: int
+    end: int
+    total_chars: int
+    text: str
+
+
+class ClausePublic(Entity):
+    """A clause of the outline. `parent` is the `id` of the clause around it."""
+
+    object: Literal["clause"] = "clause"
+    number: str
+    title: str
+    level: int
+    start: int
+    end: int
+    parent: str | None
+    page: int
+
+    @classmethod
+    def all_of(cls, document: LoadedDocument) -> list[ClausePublic]:
+        """The whole outline in reading order."""
+        return [
+            cls(
+                id=str(clause.index),
+                number=clause.number,
+                title=clause.title,
+                level=clause.level,
+                start=clause.start,
+                end=clause.end,
+                parent=None if clause.parent is None else str(clause.parent),
+                page=document.page_at(clause.start).number,
+            )
+            for clause in document.clauses
+        ]
+
+
+class PageReceipt(Public):
+    """What was got from one page."""
+
+    number: int
+    label: str | None
+    method: str
+    characters: int
+
+
+class ReceiptPublic(Public):
+    """What ingestion made of a file, page by page, so that lost text can be seen."""
+
+    object: Literal["document.receipt"] = "document.receipt"
+    document_id: str
+    name: str
+    media_type: str | None
+    language: Language | None
+    characters: int
+    tokens: int
+    clauses: int
+    chunks: int
+    pages: list[PageReceipt]
+    warnings: list[WarningPublic]
+
+    @classmethod
+    def of(cls, document: LoadedDocument) -> ReceiptPublic:
+        return cls(
+            document_id=document.record.id,
+            name=document.record.name,
+            media_type=document.record.media_type,
+            language=document.record.language,
+            characters=len(document.text),
+            tokens=len(document.tokens.token_ids),
+            clauses=len(document.clauses),
+            chunks=len(document.index.chunks),
+            pages=[
+                PageReceipt(
+                    number=page.number,
+                    label=page.label,
+                    method=page.method,
+                    characters=len(document.text[page.start : page.end].strip()),
+                )
+                for page in document.pages
+            ],
+            warnings=[WarningPublic.model_validate(one) for one in document.record.warnings],
+        )
+
+
+def progress_of(record: DocumentRecord) -> ProgressPublic:
+    """The progress part of a record."""
+    return ProgressPublic(
+        done=record.progress_done, total=record.progress_total, unit=record.progress_unit
+    )
+
+
+def _fields(record: DocumentRecord) -> dict[str, object]:
+    fault = None
+    if record.error_code is not None:
+        fault = FaultPublic(code=record.error_code, message=record.error_message or "")
+    return {
+        "id": record.id,
+        "name": record.name,
+        "sha256": record.sha256,
+        "size": record.size,
+        "media_type": record.media_type,
+        "language": record.language,
+        "status": record.status,
+        "stage": record.stage,
+        "askable": record.askable,
+        "progress": progress_of(record),
+        "ready_tokens": record.ready_tokens,
+        "total_tokens": record.total_tokens,
+        "page_count": record.page_count,
+        "warnings": [WarningPublic.model_validate(one) for one in record.warnings],
+        "error": fault,
+        "created_at": record.created_at,
+        "timings": DocumentTimingsPublic.model_validate(record.timings),
+    }

@@ -1,0 +1,46 @@
+"""What must hold before a question is queued: it has words, and its documents can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.ask import validate_question
+from app.errors import BadQuestion
+from app.readiness import require_askable
+from app.services import Services
+from app.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question that was checked. Without `conversation_id` it begins a conversation."""
+
+    text: str
+    document_ids: tuple[str, ...]
+    conversation_id: str | None
+
+
+def check_text(text: str, settings: Settings) -> str:
+    """The question without what can't be read. Raises BadQuestion when nothing is left or it is
+    over the limit."""
+    limit = settings.max_question_chars
+    if len(text) > limit:
+        raise BadQuestion(
+            f"The question has {len(text):,} characters; the limit is {limit:,}. Ask a shorter "
+            "question; long text belongs in a document."
+        )
+    return validate_question(text)
+
+
+def check_question(
+    services: Services, text: str, document_ids: Sequence[str], conversation_id: str | None
+) -> Question:
+    """Raises BadQuestion, NotFound (document or conversation), NotReady, Conflict."""
+    text = check_text(text, services.settings)
+    unique = tuple(dict.fromkeys(document_ids))
+    for document_id in unique:
+        require_askable(services.library.get(document_id))
+    if conversation_id is not None:
+        services.conversations.get(conversation_id)
+    return Question(text, unique, conversation_id)

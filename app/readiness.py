@@ -1,0 +1,54 @@
+"""Whether documents can be asked yet, and if not, why; and that the engine knows those that can."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from app.documents import DocumentRecord, LoadedDocument
+from app.errors import Conflict, NotReady
+
+if TYPE_CHECKING:
+    from backend.engine import Engine
+    from backend.ticket import ReadTicket
+
+
+def require_askable(record: DocumentRecord) -> None:
+    """Raises NotReady with the progress while text or index are missing, Conflict with the reason
+    after ingestion failed or was cancelled."""
+    if record.askable:
+        return
+    facts: dict[str, object] = {"document_id": record.id, "document_status": record.status}
+    if record.status == "failed":
+        raise Conflict(
+            f"“{record.name}” could not be read: {record.error_message} "
+            "Delete it, or retry when the cause is gone.",
+            code="document_failed",
+            details={**facts, "reason": record.error_code},
+        )
+    if record.status == "cancelled":
+        raise Conflict(
+            f"Reading “{record.name}” was cancelled. Retry it to ask questions.",
+            code="document_cancelled",
+            details=facts,
+        )
+    progress = {
+        "done": record.progress_done,
+        "total": record.progress_total,
+        "unit": record.progress_unit,
+    }
+    raise NotReady(
+        f"“{record.name}” is not ready yet ({record.stage}, {record.progress_done} of "
+        f"{record.progress_total} {record.progress_unit}). Ask again in a moment.",
+        details={**facts, "stage": record.stage, "progress": progress},
+    )
+
+
+def start_reading(engine: Engine, documents: Sequence[LoadedDocument]) -> tuple[ReadTicket, ...]:
+    """Hands the engine those documents it does not know (after a restart it knows none); tickets of
+    these alone. Returns at once."""
+    return tuple(
+        engine.read(document.tokens)
+        for document in documents
+        if engine.progress(document.tokens.key) is None
+    )

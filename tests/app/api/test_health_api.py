@@ -1,0 +1,55 @@
+"""Liveness, readiness by dependency, metrics."""
+
+from __future__ import annotations
+
+import shutil
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.errors import DatabaseBusy
+
+
+def test_alive_and_ready(client: TestClient) -> None:
+    assert client.get("/healthz").json() == {"status": "ok"}
+    ready = client.get("/readyz")
+    assert ready.status_code == 200
+    assert {name: check["ok"] for name, check in ready.json()["checks"].items()} == {
+        "database": True,
+        "storage": True,
+        "engine": True,
+    }
+
+
+def test_not_ready_names_the_dependency(
+    client: TestClient, services: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy() -> None:
+        raise DatabaseBusy("The database is busy.")
+
+    monkeypatch.setattr(services.library, "open_jobs", busy)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=10))
+    reply = client.get("/readyz")
+    assert reply.status_code == 503
+    checks = reply.json()["checks"]
+    assert checks["database"] == {"ok": False, "detail": "The database is busy."}
+    assert checks["storage"]["ok"] is False
+    assert checks["engine"]["ok"] is True
+
+
+def test_metrics_count_requests_uploads_and_answers(client: TestClient, upload: Any) -> None:
+    document = upload()
+    client.get(f"/api/v1/documents/{document['id']}")
+    client.post(
+        "/api/v1/answers", json={"question": "Price?", "document_ids": [document["id"]]}
+    ).raise_for_status()
+    text = client.get("/metrics").text
+    assert 'route="/api/v1/documents/{document_id}",status="200"' in text
+    assert document["id"] not in text
+    assert 'fineprint_uploads_total{result="new"} 1.0' in text
+    assert 'fineprint_answers_total{outcome="answered"} 1.0' in text
+    assert "fineprint_answer_ttft_seconds_count 1.0" in text
+    assert "fineprint_answers_waiting 0.0" in text
+    assert "fineprint_documents 1.0" in text

@@ -1,0 +1,108 @@
+"""Every error is a problem with a code and the request's id, and gives nothing away."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.api.middleware import BODY_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "code"),
+    [
+        ("GET", "/api/v1/nothing", None, 404, "not_found"),
+        ("GET", "/api/v1/comparisons", None, 404, "not_found"),
+        ("GET", "/v1/models", None, 404, "not_found"),
+        ("GET", "/nowhere", None, 404, "not_found"),
+        ("PATCH", "/api/v1/documents", None, 405, "method_not_allowed"),
+        ("GET", "/api/v1/documents/doc_x", None, 404, "not_found"),
+        ("GET", "/api/v1/answers/ans_x", None, 404, "not_found"),
+        ("GET", "/api/v1/answers/ans_x/stream", None, 404, "not_found"),
+        ("POST", "/api/v1/answers/ans_x/cancel", None, 404, "not_found"),
+        ("GET", "/api/v1/conversations/c", None, 404, "not_found"),
+        ("DELETE", "/api/v1/conversations/c", None, 404, "not_found"),
+        ("POST", "/api/v1/answers", b"{", 400, "bad_json"),
+        ("POST", "/api/v1/answers", b"[]", 422, "invalid_request"),
+        ("POST", "/api/v1/answers", b'{"question": "q"}', 422, "invalid_request"),
+        ("POST", "/api/v1/answers", b" " * (BODY_LIMIT + 1), 413, "too_large"),
+        ("GET", "/api/v1/documents?limit=no", None, 422, "invalid_request"),
+    ],
+)
+def test_errors_are_problems(
+    client: TestClient, method: str, path: str, body: bytes | None, status: int, code: str
+) -> None:
+    headers = {"content-type": "application/json", "x-request-id": "trace-7"}
+    reply = client.request(method, path, content=body, headers=headers)
+    assert reply.status_code == status
+    assert reply.headers["content-type"] == "application/problem+json"
+    problem = reply.json()
+    assert problem["code"] == code
+    assert problem["status"] == status
+    assert problem["request_id"] == reply.headers["x-request-id"] == "trace-7"
+    assert problem["title"] and problem["detail"]
+
+
+def test_wrong_method_names_the_right_ones(client: TestClient) -> None:
+    reply = client.put("/api/v1/documents/doc_x")
+    assert reply.status_code == 405
+    assert set(reply.headers["allow"].replace(" ", "").split(",")) >= {"GET"}
+
+
+def test_request_ids_that_could_do_harm_are_replaced(client: TestClient) -> None:
+    reply = client.get("/healthz", headers={"x-request-id": "a b\tc"})
+    assert reply.headers["x-request-id"].startswith("req_")
+    assert (
+        client.get("/healthz", headers={"x-request-id": "x" * 65})
+        .headers["x-request-id"]
+        .startswith("req_")
+    )
+
+
+def test_unexpected_errors_are_logged_with_the_id_and_say_nothing_else(
+    client: TestClient,
+    services: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("secret path /srv/data")
+
+    monkeypatch.setattr(services.library, "get", broken)
+    with caplog.at_level(logging.ERROR):
+        reply = client.get("/api/v1/documents/doc_x", headers={"x-request-id": "boom-1"})
+    assert reply.status_code == 500
+    assert reply.json()["code"] == "internal_error"
+    assert "secret" not in reply.text and "RuntimeError" not in reply.text
+    assert "boom-1" in caplog.text and "secret path" in caplog.text
+
+
+def test_pages_of_other_sites_can_change_nothing(client: TestClient, upload: Any) -> None:
+    document = upload()
+    path = f"/api/v1/documents/{document['id']}"
+    foreign = client.delete(path, headers={"origin": "https://elsewhere.example"})
+    assert (foreign.status_code, foreign.json()["code"]) == (403, "foreign_origin")
+    assert client.get(path).status_code == 200
+    own = client.delete(path, headers={"origin": "http://testserver"})
+    assert own.status_code == 200
+
+
+def test_html_has_security_headers(client: TestClient) -> None:
+    reply = client.get("/docs")
+    assert reply.status_code == 200
+    assert "frame-ancestors 'self'" in reply.headers["content-security-policy"]
+    assert reply.headers["x-content-type-options"] == "nosniff"
+    assert reply.headers["x-frame-options"] == "SAMEORIGIN"
+
+
+def test_a_local_server_answers_to_local_names_only(services: Any) -> None:
+    from app.api import create_app
+
+    with TestClient(create_app(services, local_only=True)) as client:
+        refused = client.get("/healthz", headers={"host": "rebound.example:8000"})
+        assert (refused.status_code, refused.json()["code"]) == (403, "foreign_host")
+        for host in ("localhost:8000", "127.0.0.1", "[::1]:8000"):
+            assert client.get("/healthz", headers={"host": host}).status_code == 200

@@ -1,0 +1,208 @@
+"""Runs: queue, followers, grace, forgetting, closing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from app.answers import AnswerRuns
+from app.errors import NotFound, TooManyQuestions
+from app.events import AnswerCompleted, AnswerCreated, AnswerEvent, AnswerFailed
+from app.questions import Question
+from app.types import Answer, AnswerUsage, Coverage, Timings
+
+ANSWER = Answer(
+    answer="Two years.",
+    status="answered",
+    language="en",
+    citations=(),
+    checks=(),
+    coverage=Coverage(1, 1),
+    timings=Timings(0, 0, 0, 0, 1, 1, 2),
+    usage=AnswerUsage(0, 0, 0, 0),
+    finish_reason="quote",
+)
+QUESTION = Question("How long?", ("doc_1",), None)
+
+
+class Notebook:
+    """Conversations kept in a list."""
+
+    def __init__(self) -> None:
+        self.ends: dict[str, str] = {}
+        self.count = 0
+
+    def create(self, *, document_ids: tuple[str, ...]) -> Any:
+        return SimpleNamespace(id="conv_1")
+
+    def turns(self, conversation_id: str) -> tuple[Any, ...]:
+        return ()
+
+    def add_message(self, conversation_id: str, question: str) -> None:
+        return None
+
+    def start_answer(self, conversation_id: str, answer_id: str) -> Any:
+        self.count += 1
+        return SimpleNamespace(id=answer_id, created_at=datetime.now(UTC))
+
+    def save_answer(self, conversation_id: str, message_id: str, answer: Answer) -> None:
+        self.ends[message_id] = "completed"
+
+    def fail_answer(self, message_id: str, code: str, *_: str, status: str, content: str) -> None:
+        self.ends[message_id] = code
+
+
+@pytest.fixture
+def notebook() -> Notebook:
+    return Notebook()
+
+
+Make = Callable[..., AnswerRuns]
+
+
+@pytest.fixture
+def make(notebook: Notebook) -> Iterator[Make]:
+    made: list[AnswerRuns] = []
+
+    def build(ask: Any, **options: Any) -> AnswerRuns:
+        engine = cast("Any", SimpleNamespace(progress=lambda _: "known"))
+        document = cast("Any", SimpleNamespace(tokens=SimpleNamespace(key="k")))
+        runs = AnswerRuns(engine, lambda _: document, cast("Any", notebook), ask, **options)
+        made.append(runs)
+        return runs
+
+    yield build
+    for runs in made:
+        runs.close()
+
+
+def until_cancelled(*_: Any, cancelled: threading.Event, **__: Any) -> Iterator[AnswerEvent]:
+    yield AnswerCreated("", "", "en", ())
+    assert cancelled.wait(10)
+    yield AnswerFailed("cancelled", "The answer was cancelled.")
+
+
+def at_once(*_: Any, **__: Any) -> Iterator[AnswerEvent]:
+    yield AnswerCreated("", "", "en", ())
+    yield AnswerCompleted(ANSWER)
+
+
+def test_events_have_ids_and_can_be_read_from_any(make: Make, notebook: Notebook) -> None:
+    run = make(at_once).start(QUESTION)
+    assert run.wait(5)
+    assert [event_id for event_id, _ in run.events_after(0)] == [1, 2]
+    assert [event_id for event_id, _ in run.events_after(1)] == [2]
+    assert run.events_after(2) == run.events_after(99) == ()
+    assert run.state == "completed" and notebook.ends == {run.id: "completed"}
+
+
+def test_waiting_counts_into_the_timings(make: Make) -> None:
+    def slow_first(*_: Any, cancelled: threading.Event, **__: Any) -> Iterator[AnswerEvent]:
+        time.sleep(0.2)
+        yield AnswerCompleted(ANSWER)
+
+    runs = make(slow_first, workers=1)
+    first, second = runs.start(QUESTION), runs.start(QUESTION)
+    assert first.wait(5) and second.wait(5)
+    assert isinstance(second.outcome, AnswerCompleted)
+    timings = second.outcome.answer.timings
+    assert 150 < timings.queue_ms < 2000
+    assert timings.ttft_ms >= timings.queue_ms and timings.total_ms >= timings.ttft_ms
+
+
+def test_a_full_queue_refuses(make: Make, notebook: Notebook) -> None:
+    runs = make(until_cancelled, workers=1, queue_limit=2)
+    running = runs.start(QUESTION)
+    wait_for(lambda: running.state == "in_progress")
+    waiting = [runs.start(QUESTION), runs.start(QUESTION)]
+    saved = notebook.count
+    with pytest.raises(TooManyQuestions, match="2 questions"):
+        runs.start(QUESTION)
+    assert notebook.count == saved, "a refused question must not be saved"
+    assert (runs.waiting, runs.running) == (2, 1)
+    runs.cancel(waiting[0].id)
+    assert waiting[0].wait(1), "a waiting question is cancelled without a worker"
+    runs.start(QUESTION)
+
+
+def test_cancelled_runs_stop_and_say_so(make: Make, notebook: Notebook) -> None:
+    runs = make(until_cancelled)
+    run = runs.start(QUESTION)
+    wait_for(lambda: run.state == "in_progress")
+    runs.cancel(run.id)
+    assert run.wait(1)
+    runs.cancel(run.id)
+    assert run.state == "cancelled" and notebook.ends[run.id] == "cancelled"
+
+
+def test_a_run_without_followers_is_cancelled_after_the_grace(make: Make) -> None:
+    run = make(until_cancelled, grace_seconds=0.3).start(QUESTION)
+    woken = threading.Event()
+    with run.followed(woken.set):
+        time.sleep(0.7)
+        assert not run.finished, "a follower keeps it alive"
+    left = time.monotonic()
+    with run.followed(woken.set):
+        pass
+    assert run.wait(5) and time.monotonic() - left > 0.25
+    assert run.state == "cancelled" and woken.is_set()
+
+
+def test_finished_runs_are_forgotten(make: Make) -> None:
+    runs = make(at_once, keep_seconds=0.2)
+    run = runs.start(QUESTION)
+    assert run.wait(5) and runs.get(run.id) is run
+
+    def gone() -> bool:
+        try:
+            runs.get(run.id)
+        except NotFound:
+            return True
+        return False
+
+    wait_for(gone)
+
+
+def test_a_faulty_answer_does_not_end_its_worker(make: Make, notebook: Notebook) -> None:
+    def faulty(*arguments: Any, **options: Any) -> Iterator[AnswerEvent]:
+        if arguments[2] == "boom":
+            raise RuntimeError("secret")
+        yield from at_once()
+
+    runs = make(faulty, workers=1)
+    bad = runs.start(Question("boom", ("doc_1",), None))
+    good = runs.start(QUESTION)
+    assert bad.wait(5) and good.wait(5)
+    assert isinstance(bad.outcome, AnswerFailed) and "secret" not in bad.outcome.message
+    assert bad.state == "failed" and good.state == "completed"
+
+
+def test_an_answer_without_an_end_fails(make: Make) -> None:
+    def endless(*_: Any, **__: Any) -> Iterator[AnswerEvent]:
+        yield AnswerCreated("", "", "en", ())
+
+    run = make(endless).start(QUESTION)
+    assert run.wait(5) and run.state == "failed"
+
+
+def test_close_cancels_all_and_takes_no_more(make: Make) -> None:
+    runs = make(until_cancelled, workers=1)
+    running, waiting = runs.start(QUESTION), runs.start(QUESTION)
+    wait_for(lambda: running.state == "in_progress")
+    runs.close()
+    assert (running.state, waiting.state) == ("cancelled", "cancelled")
+    with pytest.raises(TooManyQuestions):
+        runs.start(QUESTION)
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.01)
