@@ -24,6 +24,7 @@ _QUOTE = "\ufdd0"
 """A Unicode noncharacter put after the first character of a control token's text where a message
 says it, taken out again by `encode(special=True)`."""
 _MARKUP = re.compile(r"[<\[].*[>\]]", re.DOTALL)
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 
@@ -101,7 +102,7 @@ class Tokenizer:
         """The tokens of `text`. With `special`, control tokens written out in it become control
         tokens; everything else is encoded as ordinary text either way."""
         if not special:
-            return list(self._backend.encode(text, add_special_tokens=False).ids)
+            return list(self._encode(text).ids)
         ids: list[int] = []
         position = 0
         for match in self._control_pattern.finditer(text):
@@ -113,7 +114,12 @@ class Tokenizer:
 
     def _encode_piece(self, text: str) -> list[int]:
         unquoted = self._quoted_pattern.sub(lambda match: match[0].replace(_QUOTE, ""), text)
-        return list(self._backend.encode(unquoted, add_special_tokens=False).ids)
+        return list(self._encode(unquoted).ids)
+
+    def _encode(self, text: str) -> tokenizers.Encoding:
+        # Half a surrogate pair is no character and can't be encoded; U+FFFD keeps its place.
+        sound = _SURROGATE.sub("\ufffd", text)
+        return self._backend.encode(sound, add_special_tokens=False)
 
     def encode_with_spans(self, text: str) -> tuple[list[int], list[Span]]:
         """The tokens of `text` and, for each, its half-open range of code points in `text`.
@@ -122,7 +128,7 @@ class Tokenizer:
         parts of one character all have that character's range. What a normaliser drops belongs to
         the token after it.
         """
-        encoding = self._backend.encode(text, add_special_tokens=False)
+        encoding = self._encode(text)
         return list(encoding.ids), _cover(encoding.offsets, len(text))
 
     def decode(self, ids: Sequence[int], special: bool = False) -> str:
