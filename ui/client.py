@@ -6,7 +6,7 @@ refuses and ApiUnreachable when it does not answer.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -97,7 +97,7 @@ class Api:
 
     async def ask(
         self, question: str, document_ids: list[str], conversation_id: str | None
-    ) -> AsyncIterator[StreamEvent]:
+    ) -> AsyncGenerator[StreamEvent, None]:
         """The events of an answer. The first is `answer.accepted` with the answer's `id`, made
         here from the reply's head so that a waiting answer can be stopped. Closing the iterator
         leaves the stream, which cancels the answer on the server after a short grace."""

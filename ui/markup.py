@@ -41,3 +41,25 @@ element.addEventListener('click', (event) => {
 });
 """
 """Reports a click on any element with `data-act` as the event `act` with its data attributes."""
+
+FOLLOWS = (
+    CLICKS
+    + """
+let known = 0, held = false;
+const region = element.closest('#fp-talk');
+for (const kind of ['wheel', 'touchmove', 'keydown']) {
+  region.addEventListener(kind, () => { held = true; }, { passive: true });
+}
+new MutationObserver(() => {
+  const all = element.querySelectorAll('.fp-exchange');
+  const last = all[all.length - 1];
+  if (all.length > known) held = false;
+  if (last && !held && (all.length > known || last.querySelector('[aria-busy]'))) {
+    region.scrollTop += last.getBoundingClientRect().top - region.getBoundingClientRect().top;
+  }
+  known = all.length;
+}).observe(element, { childList: true, subtree: true, characterData: true });
+"""
+)
+"""Also keeps the newest question at the top of its region while its answer comes, until the reader
+scrolls."""

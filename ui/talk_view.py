@@ -38,8 +38,11 @@ def suggestions_html(questions: tuple[str, ...], lang: Lang) -> str:
 def place_of(citation: Json, lang: Lang) -> str:
     """Where a citation stands: clause, page and printed label as far as they are known."""
     parts = []
-    if citation.get("clause"):
-        parts.append(text(lang, "clause", clause=citation["clause"]))
+    clause = citation.get("clause")
+    if clause:
+        # "Schedule 2" and "第十二条" name themselves; "12.3" does not.
+        key = "clause" if clause[0].isdigit() or clause[0] == "(" else "clause_named"
+        parts.append(text(lang, key, clause=clause))
     page, label = citation.get("page"), citation.get("page_label")
     if page is not None:
         printed = label is not None and label != str(page)
@@ -77,10 +80,10 @@ def _answer(exchange: Exchange, index: int, lang: Lang) -> str:
     offset, parts = 0, ""
     failed = [check for check in exchange.checks if not check["ok"]]
     for piece in exchange.pieces:
-        parts += (
-            f'<div class="fp-{esc(piece.kind)}">'
-            f"{_annotated(piece.text, offset, failed, exchange, index, lang)}</div>"
-        )
+        said = piece.text.lstrip("\n")
+        skipped = len(piece.text) - len(said)
+        shown = _annotated(said, offset + skipped, failed, exchange, index, lang)
+        parts += f'<div class="fp-{esc(piece.kind)}">{shown}</div>'
         offset += len(piece.text)
     if exchange.phase == "failed":
         parts += f'<p class="fp-bad">{esc(advice(lang, exchange.error_code, exchange.error))}</p>'
@@ -148,15 +151,20 @@ def _endings(result: Json) -> list[str]:
 def _sources(exchange: Exchange, index: int, lang: Lang) -> str:
     if not exchange.citations:
         return ""
+    said = "".join(piece.text for piece in exchange.pieces)
     rows = ""
     for which, citation in enumerate(exchange.citations, 1):
+        # A source whose chip stands in the answer needs no second one, unless to warn.
+        if citation["verified"] and f"[{which}]" in said:
+            continue
         place = place_of(citation, lang)
         title = text(lang, "source", number=which, place=place)
         label = f"{which}  {place}"
         if not citation["verified"]:
             label += f" ({text(lang, 'not_verified')})"
         rows += button(label, "cite", css="fp-source", title=title, turn=index, cite=which)
-    return f'<div class="fp-sources" aria-label="{esc(text(lang, "sources"))}">{rows}</div>'
+    label = esc(text(lang, "sources"))
+    return f'<div class="fp-sources" role="group" aria-label="{label}">{rows}</div>' if rows else ""
 
 
 def _nearest(exchange: Exchange, index: int, lang: Lang) -> str:
@@ -170,8 +178,8 @@ def _nearest(exchange: Exchange, index: int, lang: Lang) -> str:
         rows += button(place, "near", css="fp-source", title=title, turn=index, near=which)
     label = esc(text(lang, "nearest"))
     return (
-        f'<div class="fp-sources" aria-label="{label}"><span class="fp-muted">{label}</span>'
-        f"{rows}</div>"
+        f'<div class="fp-sources" role="group" aria-label="{label}">'
+        f'<span class="fp-muted">{label}</span>{rows}</div>'
     )
 
 

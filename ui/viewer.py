@@ -7,7 +7,9 @@ import base64
 from dataclasses import dataclass, replace
 
 from ui.client import Api, Json
+from ui.errors import UIError
 from ui.markup import button, esc
+from ui.messages import reason
 from ui.strings import Lang, text
 
 _PDF = "application/pdf"
@@ -26,8 +28,21 @@ class Shown:
     place: str = ""
 
 
-async def viewer_html(api: Api, shown: Shown | None, lang: Lang) -> str:
-    """The region's HTML. Raises what the API raises."""
+class Viewer:
+    """Draws the page region over an API."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    async def html(self, shown: Shown | None, lang: Lang) -> str:
+        """The region's HTML; the reason in words when the API does not give what it needs."""
+        try:
+            return await _drawn(self._api, shown, lang)
+        except UIError as error:
+            return f'<p class="fp-empty fp-bad">{esc(reason(error, lang))}</p>'
+
+
+async def _drawn(api: Api, shown: Shown | None, lang: Lang) -> str:
     if shown is None:
         return f'<p class="fp-empty">{esc(text(lang, "no_page"))}</p>'
     document = await api.document(shown.document_id)
