@@ -234,6 +234,23 @@ class Ingestor:
             read_ms=read_ms,
         )
 
+    def complete_unread(self, job: Job, reason: str) -> None:
+        """The document is more than the engine can hold. It can be asked all the same: what a
+        question needs is read then."""
+        warning = {
+            "code": "read_on_demand",
+            "message": f"Not read ahead, so each answer takes longer. {reason}",
+            "pages": [],
+        }
+        with self.database.write() as session:
+            self.queue.hold(session, job)
+            version = session.execute(
+                select(VersionRow).where(VersionRow.document_id == job.document_id)
+            ).scalar_one()
+            others = [item for item in version.warnings if item["code"] != warning["code"]]
+            version.warnings = [*others, warning]
+        self._end(job, "completed", stage="done")
+
     def fail(self, job: Job, code: str, message: str) -> None:
         """The job ends with an error that the user sees."""
         self._end(job, "failed", error_code=code, error_message=message.replace(NUL, ""))

@@ -16,12 +16,13 @@ from app.errors import AppError, DatabaseBusy
 from app.ingest import PROGRESS_S, Ingestor, Stopped, Throttle, since
 from app.jobs import Job, JobQueue, LeaseLost
 from app.workers import Worker
-from backend.errors import BackendError, EngineBusy
+from backend.errors import BackendError, EngineBusy, RequestTooLarge
 from backend.types import DocumentTokens
 from retrieval.errors import ParseCancelled, ParseError
 
 if TYPE_CHECKING:
-    from backend.engine import Engine, ReadTicket
+    from backend.engine import Engine
+    from backend.ticket import ReadTicket
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,7 @@ FOLLOW_S = 0.1
 
 @dataclass(slots=True)
 class Reading:
-    """A document in the engine's hands. `ticket` is None while the engine has no place for it."""
+    """A document that is being read, or (`ticket` None) waits for its turn."""
 
     job: Job
     tokens: DocumentTokens
@@ -60,6 +61,7 @@ class JobRunner:
         self._stop = threading.Event()
         self._cancelled: set[str] = set()
         self._handed: list[Reading] = []
+        self._readings: list[Reading] = []
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
@@ -98,6 +100,10 @@ class JobRunner:
             self._wake.notify_all()
         for thread in self._threads:
             thread.join()
+        for reading in self._readings + self._handed:
+            with self._guard(reading.job):
+                self._drop(reading)
+                raise Stopped
         self.worker.leave()
 
     def _spawn(self, name: str, target: object) -> None:
@@ -137,26 +143,26 @@ class JobRunner:
         self.forget(job)
 
     def _follow(self) -> None:
-        readings: list[Reading] = []
-        while not self._stop.is_set():
+        while not self._stop.wait(FOLLOW_S):
             with self._lock:
-                readings.extend(self._handed)
+                self._readings.extend(self._handed)
                 self._handed.clear()
-            readings = [reading for reading in readings if self._step(reading)]
-            self._stop.wait(FOLLOW_S)
-        for reading in readings + self._handed:
-            with self._guard(reading.job):
-                self._drop(reading)
-                raise Stopped
+            # One document at a time: several large ones side by side would push each other's
+            # pages out of the engine's memory and never be done.
+            ahead: list[Reading] = []
+            for reading in self._readings:
+                if self._step(reading, first=not ahead):
+                    ahead.append(reading)
+            self._readings = ahead
 
-    def _step(self, reading: Reading) -> bool:
-        """Look at one document's progress. False: it needs no more following."""
+    def _step(self, reading: Reading, *, first: bool) -> bool:
+        """Look at one document. `first`: it is its turn. False: it needs no more following."""
         following = False
         with self._guard(reading.job):
             if reading.job.id in self._cancelled:
                 self._drop(reading)
                 raise Stopped
-            following = self._progress(reading)
+            following = not first or self._progress(reading)
         if not following:
             self._drop(reading)
             self.forget(reading.job)
@@ -169,6 +175,10 @@ class JobRunner:
                 reading.ticket = self.engine.read(reading.tokens)
             except EngineBusy:
                 return True
+            except RequestTooLarge as error:
+                self.ingestor.complete_unread(job, str(error))
+                return False
+            reading.started = time.monotonic()
         progress = reading.ticket.progress()
         if progress.status == "done":
             self.ingestor.complete(job, progress.total_tokens, since(reading.started))

@@ -9,7 +9,7 @@ import time
 import zlib
 from collections.abc import Mapping, Sequence
 
-from backend.errors import EngineBusy
+from backend.errors import EngineBusy, RequestTooLarge
 from backend.types import DocumentTokens, ReadProgress
 
 
@@ -70,15 +70,18 @@ class FakeTicket:
 
 class FakeEngine:
     """`pace`: seconds a block; `busy`: refusals before the first read is taken; `fails`: the error
-    of every read."""
+    of every read; `room`: tokens it can hold."""
 
-    def __init__(self, *, pace: float = 0.0, busy: int = 0, fails: str = "") -> None:
+    def __init__(
+        self, *, pace: float = 0.0, busy: int = 0, fails: str = "", room: int = 10**9
+    ) -> None:
         self.tokenizer = WordTokenizer()
         self.fingerprint = "fake-1"
         self.block_tokens = 64
         self.pace = pace
         self.busy = busy
         self.fails = fails
+        self.room = room
         self.tickets: list[FakeTicket] = []
         self.forgotten: list[str] = []
         self.closed = False
@@ -88,6 +91,8 @@ class FakeEngine:
         return tuple((start, min(start + self.block_tokens, token_count)) for start in starts)
 
     def read(self, document: DocumentTokens, *, first_blocks: Sequence[int] = ()) -> FakeTicket:
+        if len(document.token_ids) > self.room:
+            raise RequestTooLarge("Raise the KV budget.")
         if self.busy:
             self.busy -= 1
             raise EngineBusy("The fake is busy.")

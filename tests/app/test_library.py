@@ -229,6 +229,28 @@ def test_a_busy_engine_is_asked_again(start: Start, make_engine: Any) -> None:
     assert services.library.wait(add(services), 30).status == "completed"
 
 
+def test_a_document_larger_than_the_engine(start: Start, make_engine: Any) -> None:
+    services = start(engine=make_engine(room=10))
+    record = services.library.wait(add(services), 30)
+    assert (record.status, record.stage, record.ready_tokens) == ("completed", "done", 0)
+    assert [item.code for item in record.warnings] == ["read_on_demand"]
+    assert "Raise the KV budget." in record.warnings[0].message
+    assert services.library.load(record.id).index.search("price")
+
+
+def test_documents_are_read_one_after_the_other(start: Start, make_engine: Any) -> None:
+    engine = make_engine(pace=0.2)
+    services = start(engine=engine)
+    ids = [add(services, f"{ENGLISH}{number}", f"{number}.txt") for number in range(3)]
+    for document_id in ids:
+        services.library.wait(document_id, 30)
+    assert len(engine.tickets) == 3
+    ends = [ticket.started + engine.pace * len(ticket.document.blocks) for ticket in engine.tickets]
+    assert all(
+        ticket.started >= end for ticket, end in zip(engine.tickets[1:], ends[:-1], strict=True)
+    )
+
+
 def test_a_failed_read_is_shown_and_can_be_retried(start: Start, make_engine: Any) -> None:
     engine = make_engine(fails="out of memory")
     services = start(engine=engine)
