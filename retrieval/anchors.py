@@ -14,12 +14,19 @@ from collections.abc import Sequence
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from retrieval.folding import fold_in_place
+from retrieval.tokens import HAN_STOP
+from retrieval.wordlists import word_list
 
 _WORD = re.compile("[a-z]+(?:'[a-z]+)?|\\d+(?:[.,]\\d+)*|[\u3400-\u9fff]{2}|[\u3400-\u9fff]")
 
 
+# Words in every block weigh this much of a word in one block only.
+_COMMON = 0.05
+
+
 def _words(folded: str) -> list[str]:
-    return _WORD.findall(folded)
+    stop = word_list("english_stop")
+    return [word for word in _WORD.findall(folded) if word not in stop and word not in HAN_STOP]
 
 
 def pick_anchors(
@@ -31,21 +38,24 @@ def pick_anchors(
     """For each block (a half-open token range) at most `per_block` token positions, ascending.
 
     `token_spans` are code point ranges of `text`, one per token of the document. The choice
-    depends on the arguments alone. Words weigh TF-IDF (sublinear) over the blocks; repeated words
-    count where they first stand in the block, ties go to the earlier token.
+    depends on the arguments alone. Words weigh TF-IDF (sublinear) over the blocks, function words
+    nothing; a word counts most where it first stands in the block, ties go to the earlier token.
     """
     folded = fold_in_place(text)
     ranges = [_characters(token_spans, block) for block in blocks]
     parts = [folded[start:end] for start, end in ranges]
-    if not any(_WORD.search(part) for part in parts):
+    if not any(map(_words, parts)):
         return tuple(tuple(range(first, min(last, first + per_block))) for first, last in blocks)
     vectorizer = TfidfVectorizer(analyzer=_words, sublinear_tf=True)
     matrix = vectorizer.fit_transform(parts).tocsr()
     columns = vectorizer.vocabulary_
+    # scikit-learn adds 1 to every idf, so frequent boilerplate would beat rare terms: take it off.
+    telling = (vectorizer.idf_ - 1 + _COMMON) / vectorizer.idf_
     picked = []
     for row, (block, (start, end)) in enumerate(zip(blocks, ranges, strict=True)):
         line = matrix[row]
-        weights = dict(zip(line.indices.tolist(), line.data.tolist(), strict=True))
+        values = line.data * telling[line.indices]
+        weights = dict(zip(line.indices.tolist(), values.tolist(), strict=True))
         heaviest = _token_weights(folded, token_spans, block, (start, end), columns, weights)
         order = sorted(range(*block), key=lambda token: (-heaviest[token - block[0]], token))
         picked.append(tuple(sorted(order[:per_block])))

@@ -16,19 +16,25 @@ from retrieval.clauses import label, path
 from retrieval.sentences import split as split_sentences
 from retrieval.types import Chunk, Clause, Document
 
-MERGE_CHARS = 700
+MERGE_CHARS = 1100
 """Neighbouring small clauses are joined up to this size; see docs/benchmarks/retrieval.md."""
 
 _MAX_HEADING = 240
+_BARE = 80
+"""Characters below which a segment is taken for a heading without its body."""
+
 _BREAK = re.compile(r"\n|(?<=[,，；;、:：])|\s")
 _FIGURE = re.compile(r"[\d０-９][\d０-９,.，．/年月日%％-]*|[A-Za-z]+")
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
+    """`clause` is the first clause of the piece, `last` the last one."""
+
     start: int
     end: int
     clause: int | None
+    last: int | None
 
 
 def split(
@@ -43,7 +49,8 @@ def split(
     text = document.text
     if not text:
         return ()
-    pieces = _merge(_segments(text, clauses, max_chars), text, clauses, max_chars)
+    pieces = _with_bodies(_segments(text, clauses, max_chars), text, clauses, max_chars)
+    pieces = _merge(pieces, text, clauses, max_chars)
     starts = [page.start for page in document.pages]
     numbers = [page.number for page in document.pages]
 
@@ -55,14 +62,25 @@ def split(
         inside = text[piece.start : piece.end]
         first = piece.start + len(inside) - len(inside.lstrip())
         last = piece.start + max(len(inside.rstrip()) - 1, 0)
-        name = None if piece.clause is None else label(clauses, piece.clause) or None
+        clause = _shared(clauses, piece)
+        name = None if clause is None else label(clauses, clause) or None
         chunks.append(
             Chunk(
-                index, piece.start, piece.end, name, _heading(clauses, piece.clause),
+                index, piece.start, piece.end, name, _heading(clauses, clause),
                 page(first if first < piece.end else piece.start), page(max(last, piece.start)),
             )
         )  # fmt: skip
     return tuple(chunks)
+
+
+def _shared(clauses: Sequence[Clause], piece: _Piece) -> int | None:
+    """The innermost clause around everything in the piece, or its first clause."""
+    if piece.clause is None or piece.last is None:
+        return piece.clause
+    first = [clause.index for clause in path(clauses, piece.clause)]
+    last = {clause.index for clause in path(clauses, piece.last)}
+    both = [index for index in first if index in last]
+    return both[-1] if both else piece.clause
 
 
 def _heading(clauses: Sequence[Clause], index: int | None) -> str:
@@ -86,7 +104,8 @@ def _segments(text: str, clauses: Sequence[Clause], max_chars: int) -> list[_Pie
     for (start, clause), end in zip(cuts, [c[0] for c in cuts[1:]] + [len(text)], strict=True):
         if start < end:
             segments.extend(
-                _Piece(left, right, clause) for left, right in _cut(text, start, end, max_chars)
+                _Piece(left, right, clause, clause)
+                for left, right in _cut(text, start, end, max_chars)
             )
     return segments
 
@@ -133,22 +152,39 @@ def _inside_figure(text: str, place: int) -> bool:
     )
 
 
+def _with_bodies(
+    pieces: Sequence[_Piece], text: str, clauses: Sequence[Clause], max_chars: int
+) -> list[_Piece]:
+    """Joins a bare heading with the first clause inside it, from the end so that chains join."""
+    joined: list[_Piece] = []
+    for piece in reversed(pieces):
+        if joined:
+            after = joined[-1]
+            bare = len(text[piece.start : piece.end].strip()) < _BARE
+            inside = piece.clause is not None and _related(clauses, piece.clause, after.clause) == 2
+            if bare and inside and after.end - piece.start <= max_chars:
+                joined[-1] = _Piece(piece.start, after.end, after.clause, after.last)
+                continue
+        joined.append(piece)
+    return joined[::-1]
+
+
 def _merge(
     pieces: Sequence[_Piece], text: str, clauses: Sequence[Clause], max_chars: int
 ) -> list[_Piece]:
-    """Joins neighbours: a bare heading with what follows, and small clauses of one parent."""
+    """Joins neighbouring small clauses of one parent, and what is too short to stand alone."""
     merged: list[_Piece] = []
     for piece in pieces:
         if merged:
             last = merged[-1]
             size = piece.end - last.start
-            bare = len(text[last.start : last.end].strip()) < 80
+            bare = len(text[last.start : last.end].strip()) < _BARE
             close = _related(clauses, last.clause, piece.clause)
             if size <= max_chars and (
                 (bare and close >= 1) or (size <= MERGE_CHARS and close >= 1)
                 or len(text[piece.start : piece.end].strip()) == 0
             ):  # fmt: skip
-                merged[-1] = _Piece(last.start, piece.end, last.clause)
+                merged[-1] = _Piece(last.start, piece.end, last.clause, piece.last)
                 continue
         merged.append(piece)
     return merged

@@ -21,6 +21,7 @@ _RANK: dict[Style, int] = {
 }  # fmt: skip
 _RELATIVE = 10
 _MAX_TITLE = 80
+_ATTACHMENT = re.compile(r"(?:schedule|annex|appendix|exhibit|attachment)\b", re.IGNORECASE)
 _FEW_NUMBERS = 4
 
 
@@ -40,6 +41,7 @@ class _Builder:
         self._text = text
         self._stack: list[_Open] = []
         self._last: dict[Style, int] = {}
+        self._last_single = -1
         self.found: list[tuple[Candidate, int | None, int]] = []
 
     def offer(self, candidate: Candidate) -> bool:
@@ -52,6 +54,8 @@ class _Builder:
                 self.found.append((candidate, parent, len(self._stack) + 1))
                 self._stack.append(_Open(len(self.found) - 1, style, path))
                 self._last[style] = path[-1]
+                if style == "dotted" and len(path) == 1:
+                    self._last_single = path[-1]
                 return True
         return False
 
@@ -114,9 +118,14 @@ class _Builder:
         if all(part == 1 for part in path):
             same = [i for i, entry in enumerate(self._stack) if entry.style == "dotted"]
             return same[0] if same else len(self._stack)
-        # A document may open in the middle (an excerpt, a lost heading): trust a titled line.
-        seen = any(entry.style == "dotted" for entry in self._stack)
-        if not seen and candidate.titled and (len(path) > 1 or "dotted" not in self._last):
+        # A document may open in the middle (an excerpt, a lost heading): trust a titled line, and
+        # the first number of a lower level.
+        if any(entry.style == "dotted" for entry in self._stack):
+            return None
+        fits = candidate.titled and (len(path) > 1 or "dotted" not in self._last)
+        if fits or (len(path) > 1 and path[-1] == 1):
+            return len(self._stack)
+        if len(path) == 1 and path[-1] == self._last_single + 1:
             return len(self._stack)
         return None
 
@@ -189,6 +198,8 @@ def label(clauses: Sequence[Clause], index: int) -> str:
     for clause in path(clauses, index):
         number = clause.number.rstrip(".、． ")
         if not number:
+            continue
+        if clause.index != index and _ATTACHMENT.match(number):
             continue
         if re.match(r"[(（①-⑳]|[\da-z]+[)）]$", number) and parts:
             parts.append(number)

@@ -21,11 +21,16 @@ def unit_cover(unit: Unit, terms: Collection[str]) -> float:
     return 0.7 * share if len(unit.parts[0]) > 1 else 0.3 * share
 
 
+def unit_weight(unit: Unit, idf: Callable[[str], float]) -> float:
+    """How telling a content word is in this document."""
+    return unit.weight * min(idf(term) for term in unit.terms)
+
+
 def coverage(units: Sequence[Unit], terms: Collection[str], idf: Callable[[str], float]) -> float:
     """Weighted share of `units` that `terms` cover, in [0, 1]; 0 without units."""
     total = covered = 0.0
     for unit in units:
-        weight = unit.weight * min(idf(term) for term in unit.terms)
+        weight = unit_weight(unit, idf)
         total += weight
         covered += weight * unit_cover(unit, terms)
     return covered / total if total else 0.0

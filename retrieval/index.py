@@ -7,6 +7,7 @@ whether the question is answered: that is decided in `plan`.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,15 +16,18 @@ from numpy.typing import NDArray
 from retrieval import tokens
 from retrieval.bm25 import KeywordIndex
 from retrieval.clauses import outline
+from retrieval.coverage import unit_cover
 from retrieval.front import front_chunks
-from retrieval.query import Query, read_question
+from retrieval.query import Query, Unit, read_question
 from retrieval.references import ClauseNumbers
 from retrieval.tfidf import VectorIndex
+from retrieval.titles import ClauseTitles
 from retrieval.types import Chunk, Clause, Hit
 
 # Measured on the dev sets, see docs/benchmarks/retrieval.md.
 _VECTOR_SHARE = 0.4
 _CLAUSE_BONUS = 2.0
+_TITLE_BONUS = 0.15
 
 
 class SearchIndex:
@@ -37,11 +41,13 @@ class SearchIndex:
             tokens.terms(text[chunk.start : chunk.end]) + tokens.terms(chunk.heading)
             for chunk in self.chunks
         ]
+        self._starts = [chunk.start for chunk in self.chunks]
         self.terms = tuple(frozenset(found) for found in listed)
         self.keywords = KeywordIndex(listed)
         self._vectors = VectorIndex(listed)
         self.numbers = ClauseNumbers(self.clauses)
         self._front = front_chunks(text, self.chunks)
+        self.titles = ClauseTitles(self.clauses)
 
     @classmethod
     def build(
@@ -71,12 +77,29 @@ class SearchIndex:
                 hits.append(Hit(self.chunks[place], float(score[place]), len(hits) + 1, matched))
         return tuple(hits)
 
+    def strength(self, query: Query) -> tuple[float, float]:
+        """How strong the best match is on an absolute scale: BM25 as a share of what a chunk with
+        every term once would get, and the cosine."""
+        ideal = sum(weight * self.keywords.idf(term) for term, weight in query.terms.items())
+        keyword = float(self.keywords.scores(query.terms).max(initial=0.0))
+        cosine = float(self._vectors.scores(query.terms).max(initial=0.0))
+        return (keyword / ideal if ideal else 0.0), cosine
+
+    def part_cover(self, unit: Unit) -> float:
+        """Share of a word's parts that stand anywhere in the document (see `coverage`)."""
+        return unit_cover(unit, {part for part in unit.parts if self.keywords.has(part)})
+
     def _scores(self, query: Query) -> NDArray[np.float64]:
         keyword = self.keywords.scores(query.terms)
         vector = self._vectors.scores(query.terms)
         score = (1 - _VECTOR_SHARE) * _unit(keyword) + _VECTOR_SHARE * _unit(vector)
         for place, weight in self._named(query).items():
             score[place] += _CLAUSE_BONUS * weight
+        for clause, weight in self.titles.matches(query).items():
+            start = self.clauses[clause].start
+            place = bisect_right(self._starts, start) - 1
+            gain = _TITLE_BONUS * weight
+            score[place] = max(score[place], min(score[place], 1.0) + gain)
         for kind in query.front:
             for place, weight in self._front[kind].items():
                 score[place] += weight

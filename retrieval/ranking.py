@@ -1,6 +1,7 @@
 """Which sentence of the best chunks answers the question: the quote that a user sees.
 
-Lexical: coverage of the question's words, the kind of fact asked for, the rank of the chunk. A
+A linear score over features of the wording: how much of the question the sentence covers, the
+kind of fact asked for, the rank of its chunk. Fitted on the dev sets by `scripts.fit_retrieval`. A
 heading or a fragment is a bad quote and ranks low; a list item takes its lead-in along when both
 are short. It does not know meaning.
 """
@@ -8,12 +9,14 @@ are short. It does not know meaning.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from retrieval import tokens
 from retrieval.asked import holds
-from retrieval.coverage import coverage
+from retrieval.coverage import coverage, unit_cover, unit_weight
 from retrieval.folding import fold_width
+from retrieval.front import looks_like
 from retrieval.index import SearchIndex
 from retrieval.query import Query
 from retrieval.sentences import Span, split
@@ -24,8 +27,22 @@ _MAX_QUOTE = 420
 _ITEM = re.compile(r"\s*(?:[(（][^)）]{1,4}[)）]|[①-⑳]|\d{1,2}[、.)）．]|[a-z]\)|[-–•])")
 _NUMBER_ONLY = re.compile(r"^[\s\d.()（）a-zA-Z第一二三四五六七八九十百条章节、．:：-]{0,14}$")
 
+WEIGHTS: Mapping[str, float] = {
+    "covered": 1.0, "with_heading": 0.3, "concepts": 0.15, "chunk": 0.35, "kind": 0.25,
+    "no_kind": -0.1, "rarest": 0.1, "front": 0.3, "fragment": -0.6, "title": 0.3,
+}  # fmt: skip
 
-def _is_fragment(text: str) -> bool:
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A possible quote `text[span]` from `hit`, with its features (see `WEIGHTS`)."""
+
+    span: Span
+    hit: Hit
+    features: Mapping[str, float]
+
+
+def is_fragment(text: str) -> bool:
     """A heading, a lone number, a signature line or a blank form field."""
     body = text.strip()
     if len(body) < 6 or _NUMBER_ONLY.match(body):
@@ -51,42 +68,73 @@ def _with_lead_in(text: str, spans: Sequence[Span], place: int) -> Span:
     return start, end
 
 
-def rank_sentences(
-    index: SearchIndex, query: Query, hits: Sequence[Hit], limit: int = 12
-) -> tuple[Sentence, ...]:
-    """The best sentences of the first chunks in `hits`, best first."""
-    starts = [clause.start for clause in index.clauses]
-    found: dict[Span, Sentence] = {}
+def candidates(index: SearchIndex, query: Query, hits: Sequence[Hit]) -> Iterator[Candidate]:
+    """Every sentence of the first chunks in `hits` that could be quoted."""
     if not hits:
-        return ()
-    top = hits[0].score or 1.0
+        return
+    starts = [clause.start for clause in index.clauses]
+    titled = index.titles.matches(query)
+    weights = [unit_weight(unit, index.keywords.idf) for unit in query.units]
     for hit in hits[:_TOP_CHUNKS]:
         inside = [s for s in starts if hit.chunk.start < s < hit.chunk.end]
         spans = split(index.text, hit.chunk.start, hit.chunk.end, inside)
-        heading = frozenset(tokens.terms(hit.chunk.heading))
+        share = hit.score / hits[0].score
+        seen: set[Span] = set()
         for place in range(len(spans)):
             span = _with_lead_in(index.text, spans, place)
-            score = _score(index, query, hit, span, heading, top)
-            known = found.get(span)
-            if score > 0 and (known is None or known.score < score):
-                found[span] = Sentence(span[0], span[1], hit.chunk, score)
-    ordered = sorted(found.values(), key=lambda s: (-s.score, s.start))
-    return tuple(ordered[:limit])
+            if span not in seen:
+                seen.add(span)
+                body = index.text[span[0] : span[1]]
+                chain = index.titles.path_at(span[0])
+                heading = frozenset().union(*(index.titles.terms[clause] for clause in chain))
+                found = _features(query, body, heading, weights, index)
+                title = max((titled.get(clause, 0.0) for clause in chain), default=0.0)
+                yield Candidate(span, hit, {**found, "chunk": share, "title": title})
 
 
-def _score(
-    index: SearchIndex, query: Query, hit: Hit, span: Span, heading: frozenset[str], top: float
-) -> float:
-    body = index.text[span[0] : span[1]]
+def _features(
+    query: Query, body: str, heading: frozenset[str], weights: Sequence[float], index: SearchIndex
+) -> dict[str, float]:
     own = frozenset(tokens.terms(body))
+    wide = fold_width(body)
     idf = index.keywords.idf
-    score = coverage(query.units, own, idf) + 0.3 * coverage(query.units, own | heading, idf)
-    score += (
-        0.15 * sum(concept.term in own for concept in query.concepts) / max(1, len(query.concepts))
-    )
-    score += 0.35 * hit.score / top
-    if query.asked:
-        score += 0.25 if holds(fold_width(body), query.asked) else -0.1
-    if _is_fragment(body):
-        score *= 0.4
-    return score
+    held = bool(query.asked) and holds(wide, query.asked)
+    concepts = [(concept.term in own, idf(concept.term)) for concept in query.concepts]
+    total = sum(weight for _, weight in concepts)
+    covers = [unit_cover(unit, own) for unit in query.units]
+    rarest = max(range(len(weights)), key=weights.__getitem__, default=None)
+    mass = sum(c * w for c, w in zip(covers, weights, strict=True))
+    front = [looks_like(kind, wide) for kind in query.front]
+    return {
+        "covered": mass / sum(weights) if weights else 0.0,
+        "with_heading": coverage(query.units, own | heading, idf),
+        "concepts": sum(w for has, w in concepts if has) / total if total else 0.0,
+        "kind": float(held),
+        "no_kind": float(bool(query.asked) and not held),
+        "rarest": covers[rarest] if rarest is not None else 0.0,
+        "front": float(any(front)),
+        "fragment": float(is_fragment(body) and "title" not in query.front),
+    }
+
+
+def score(found: Mapping[str, float]) -> float:
+    """The linear score of a candidate's features."""
+    return sum(weight * found[name] for name, weight in WEIGHTS.items())
+
+
+def rank_sentences(
+    index: SearchIndex, query: Query, hits: Sequence[Hit], limit: int = 12
+) -> tuple[Sentence, ...]:
+    """The best sentences of the first chunks in `hits`, best first. One that shares nothing with
+    the question, not even through its heading, is left out."""
+    found = [
+        Sentence(
+            candidate.span[0], candidate.span[1], candidate.hit.chunk, score(candidate.features)
+        )
+        for candidate in candidates(index, query, hits)
+        if candidate.features["with_heading"] > 0
+        or candidate.features["front"] > 0
+        or query.clauses
+    ]
+    ordered = sorted(found, key=lambda sentence: (-sentence.score, sentence.start))
+    return tuple(ordered[:limit])

@@ -1,18 +1,19 @@
 """How well the evidence supports an answer, and why not.
 
-`support` is a logistic function of a few features of the evidence, fitted on the dev sets (see
-docs/benchmarks/retrieval.md); above `THRESHOLD` the question counts as answerable. It knows
-wording only, so a fact of the asked kind about something else can pass.
+`support` is a logistic function of features of the evidence, fitted on the dev sets by
+`scripts.fit_support` (method and figures in docs/benchmarks/retrieval.md); from `THRESHOLD` on the
+question counts as answerable. It knows wording only, so a fact of the asked kind about something
+else can pass.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from retrieval import tokens
 from retrieval.asked import holds
-from retrieval.coverage import coverage, unit_cover
+from retrieval.coverage import coverage, unit_cover, unit_weight
 from retrieval.folding import fold_width
 from retrieval.index import SearchIndex
 from retrieval.query import Query
@@ -20,35 +21,62 @@ from retrieval.types import Hit, Sentence
 
 THRESHOLD = 0.5
 
-_BIAS = -3.0
-_WEIGHTS = {"sentence": 3.0, "chunk": 4.0, "document": 0.0, "missing": -2.0, "kind": 0.5}
+BIAS = -3.0
+WEIGHTS: Mapping[str, float] = {
+    "sentence": 3.0, "chunk": 4.0, "document": 0.0, "missing": -2.0, "kind": 0.5,
+}  # fmt: skip
 
 
 def features(
     index: SearchIndex, query: Query, hits: Sequence[Hit], sentences: Sequence[Sentence]
 ) -> dict[str, float]:
-    """The measured features of the evidence, each in [0, 1]."""
+    """The measured features of the evidence, most of them in [0, 1]."""
     idf = index.keywords.idf
-    chunk = max(
-        (coverage(query.units, index.terms[hit.chunk.index], idf) for hit in hits[:3]), default=0.0
-    )
-    best = sentences[0] if sentences else None
-    body = index.text[best.start : best.end] if best else ""
-    sentence = coverage(query.units, frozenset(tokens.terms(body)), idf)
-    weights = [unit.weight * min(map(idf, unit.terms)) for unit in query.units]
-    everywhere = frozenset().union(*index.terms) if index.terms else frozenset()
+    top = [index.terms[hit.chunk.index] for hit in hits[:3]]
+    bodies = [index.text[found.start : found.end] for found in sentences[:3]]
+    quoted = [frozenset(tokens.terms(body)) for body in bodies]
+    weights = [unit_weight(unit, idf) for unit in query.units]
+    total = sum(weights) or 1.0
     absent = [
-        weight * (1 - unit_cover(unit, everywhere))
+        weight
+        * (
+            1
+            - max(
+                (unit_cover(unit, {t}) for t in unit.terms if index.keywords.has(t)),
+                default=index.part_cover(unit),
+            )
+        )
         for unit, weight in zip(query.units, weights, strict=True)
     ]
-    total = sum(weights) or 1.0
+    concepts = {concept.term: idf(concept.term) for concept in query.concepts}
+    mass = sum(concepts.values())
+
+    def held(terms: frozenset[str]) -> float:
+        return sum(w for term, w in concepts.items() if term in terms) / mass if mass else 0.0
+
+    keyword, cosine = index.strength(query)
     return {
-        "sentence": sentence,
-        "chunk": chunk,
-        "missing": max(absent, default=0.0) / total,
+        "sentence": max((coverage(query.units, terms, idf) for terms in quoted[:1]), default=0.0),
+        "sentences": max((coverage(query.units, terms, idf) for terms in quoted), default=0.0),
+        "chunk": max((coverage(query.units, terms, idf) for terms in top), default=0.0),
         "document": 1 - sum(absent) / total,
-        "kind": float(holds(fold_width(body), query.asked)),
-    }
+        "missing": max(absent, default=0.0) / total,
+        "concept": max(map(held, top), default=0.0),
+        "concept_quoted": max(map(held, quoted), default=0.0),
+        "no_concept": float(not concepts),
+        "concept_absent": max((w for t, w in concepts.items() if not index.keywords.has(t)), default=0.0) / mass if mass else 0.0,
+        "kind": float(bool(query.asked) and any(holds(fold_width(body), query.asked) for body in bodies[:1])),
+        "no_kind": float(bool(query.asked) and not any(holds(fold_width(body), query.asked) for body in bodies)),
+        "keyword": keyword,
+        "cosine": cosine,
+        "front": float(bool(query.front)),
+        "title": max(index.titles.matches(query).values(), default=0.0),
+        "size": math.log(len(index.chunks)),
+        "length": math.log1p(sum(unit.weight for unit in query.units)),
+        "score": sentences[0].score if sentences else 0.0,
+        "statement": float(query.language == "en" and "?" not in query.text),
+        "chinese": float(query.language == "zh"),
+    }  # fmt: skip
 
 
 def judge(
@@ -67,7 +95,7 @@ def judge(
     if query.clauses:
         return 0.9, True, ""
     found = features(index, query, hits, sentences)
-    raw = _BIAS + sum(weight * found[name] for name, weight in _WEIGHTS.items())
+    raw = BIAS + sum(weight * found[name] for name, weight in WEIGHTS.items())
     support = 1 / (1 + math.exp(-raw))
     if support >= THRESHOLD:
         return support, True, ""

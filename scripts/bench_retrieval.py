@@ -1,0 +1,176 @@
+"""Retrieval quality on question sets: chunk recall, quoted sentence, refusal.
+
+    python -m scripts.bench_retrieval --data DIR [--out FILE.jsonl] [--every N] [--sets cuad,...]
+
+DIR holds the JSONL sets (one document a line, see docs/benchmarks/retrieval.md). A chunk is a hit
+when it holds at least half of a gold span; the first quoted sentence is right when it and a gold
+span overlap by at least half of the shorter one. `plain` is the baseline: rank-bm25 over
+white-space words (Chinese: characters) of 500-character chunks. With --out one line per question
+holds the features that `scripts.fit_support` fits the refusal on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rank_bm25 import BM25Okapi
+
+from retrieval.chunk import split
+from retrieval.clauses import outline
+from retrieval.index import SearchIndex
+from retrieval.plan import find_evidence
+from retrieval.query import read_question
+from retrieval.support import features
+from retrieval.types import Document, DocumentPage
+
+SETS = {
+    "contractnli": "en_contracts/contractnli.jsonl",
+    "cuad": "en_contracts/cuad.jsonl",
+    "maud": "en_contracts/maud_long.jsonl",
+    "cail": "zh_qa/cail2019_rc.jsonl",
+    "statutes": "zh_qa/statute_qa.jsonl",
+}
+Span = tuple[int, int]
+
+
+def gold_spans(question: dict[str, Any]) -> list[Span]:
+    """Gold spans of a question; empty for answers that are no span."""
+    pairs = zip(question["answer_starts"], question["answers"], strict=True)
+    return [(start, start + len(answer)) for start, answer in pairs if start >= 0 and answer]
+
+
+def holds_half(chunk: Span, golds: list[Span]) -> bool:
+    """Whether `chunk` holds at least half of one gold span."""
+    return any(2 * (min(chunk[1], b) - max(chunk[0], a)) >= b - a for a, b in golds)
+
+
+def quotes(sentence: Span, golds: list[Span]) -> bool:
+    """Whether sentence and a gold span overlap by half of the shorter one."""
+    return any(
+        2 * (min(sentence[1], b) - max(sentence[0], a)) >= min(b - a, sentence[1] - sentence[0])
+        for a, b in golds
+    )
+
+
+def rank_of(spans: list[Span], golds: list[Span]) -> int:
+    """1-based rank of the first hit, 0 when there is none."""
+    return next((i for i, span in enumerate(spans, 1) if holds_half(span, golds)), 0)
+
+
+class Plain:
+    """The baseline: white-space words (characters in Chinese) of fixed 500-character chunks."""
+
+    def __init__(self, text: str, chinese: bool) -> None:
+        self._chinese = chinese
+        self._spans = [(at, min(at + 500, len(text))) for at in range(0, len(text), 500)]
+        self._bm25 = BM25Okapi([self._words(text[a:b]) or [""] for a, b in self._spans])
+
+    def _words(self, text: str) -> list[str]:
+        return [c for c in text if not c.isspace()] if self._chinese else text.lower().split()
+
+    def search(self, question: str) -> list[Span]:
+        scores = self._bm25.get_scores(self._words(question))
+        order = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
+        return [self._spans[i] for i in order[:10]]
+
+
+def results(path: Path, every: int, with_plain: bool) -> Iterator[dict[str, Any]]:
+    """One record per question of every N-th document."""
+    for number, line in enumerate(path.open(encoding="utf-8")):
+        if number % every:
+            continue
+        data = json.loads(line)
+        text = data["text"]
+        if not data["qas"]:
+            continue
+        clauses = outline(text)
+        page = DocumentPage(1, 0, len(text))
+        document = Document(text, (page,), data["title"], "text/plain", data["lang"])
+        started = time.perf_counter()
+        index = SearchIndex.build(text, split(document, clauses), clauses)
+        built = time.perf_counter() - started
+        plain = Plain(text, data["lang"] == "zh") if with_plain else None
+        for question in data["qas"]:
+            asked = question["question"]
+            golds = gold_spans(question)
+            started = time.perf_counter()
+            evidence = find_evidence(index, asked)
+            spent = time.perf_counter() - started
+            spans = [(hit.chunk.start, hit.chunk.end) for hit in evidence.hits]
+            first = [(s.start, s.end) for s in evidence.sentences[:3]]
+            query = read_question(asked)
+            yield {
+                "doc": data["doc_id"], "qid": question["qid"], "question": asked,
+                "dataset": question.get("dataset", ""), "category": question.get("category", ""),
+                "impossible": question["is_impossible"], "golds": golds,
+                "rank": rank_of(spans, golds), "quoted": [quotes(span, golds) for span in first],
+                "plain": rank_of(plain.search(asked), golds) if plain else 0,
+                "support": evidence.support, "answerable": evidence.answerable,
+                "reason": evidence.reason, "build_s": built, "ask_s": spent, "chars": len(text),
+                "features": features(index, query, evidence.hits, evidence.sentences)
+                if evidence.hits and evidence.sentences else {},
+                "quote": text[slice(*first[0])] if first else "",
+            }  # fmt: skip
+
+
+def table(rows: list[dict[str, Any]]) -> dict[str, float | int]:
+    """Figures of one set."""
+    spans = [row for row in rows if row["golds"]]
+    answerable = [row for row in rows if not row["impossible"]]
+    impossible = [row for row in rows if row["impossible"]]
+
+    def share(found: list[bool]) -> float:
+        return round(sum(found) / len(found), 3) if found else float("nan")
+
+    return {
+        "questions": len(rows),
+        "spans": len(spans),
+        "recall@1": share([row["rank"] == 1 for row in spans]),
+        "recall@5": share([0 < row["rank"] <= 5 for row in spans]),
+        "plain@1": share([row["plain"] == 1 for row in spans]),
+        "plain@5": share([0 < row["plain"] <= 5 for row in spans]),
+        "quote@1": share([any(row["quoted"][:1]) for row in spans]),
+        "quote@3": share([any(row["quoted"]) for row in spans]),
+        "refused": share([not row["answerable"] for row in impossible]),
+        "false_refusals": share([not row["answerable"] for row in answerable]),
+        "ask_ms": round(1000 * sum(row["ask_s"] for row in rows) / max(1, len(rows)), 1),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--no-plain", action="store_true")
+    args = parser.parse_args()
+    figures: dict[str, dict[str, float | int]] = {}
+    written = args.out.open("w", encoding="utf-8") if args.out else None
+    for name in args.sets.split(","):
+        rows = []
+        for row in results(args.data / SETS[name], args.every, not args.no_plain):
+            rows.append(row)
+            if written:
+                written.write(json.dumps({"set": name, **row}, ensure_ascii=False) + "\n")
+        groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for row in rows:
+            groups[f"{name} {row['dataset']}".strip()].append(row)
+        figures.update({group: table(found) for group, found in groups.items()})
+        for group in groups:
+            sys.stderr.write(f"{group} {json.dumps(figures[group])}\n")
+    if written:
+        written.close()
+    sys.stdout.write(json.dumps(figures, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

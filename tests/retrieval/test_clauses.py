@@ -1,0 +1,146 @@
+"""Clause outlines: styles, nesting, and lines that only look like headings (B10)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from retrieval.clauses import label, outline, path
+
+
+def labels(text: str) -> list[str]:
+    found = outline(text)
+    return [label(found, clause.index) for clause in found]
+
+
+def owner(text: str, phrase: str) -> str:
+    """Label of the innermost clause around `phrase`."""
+    found = outline(text)
+    place = text.index(phrase)
+    inside = [clause for clause in found if clause.start <= place < clause.end]
+    return label(found, inside[-1].index)
+
+
+def test_reference_at_line_start_is_no_heading() -> None:
+    zh = "11.5.1 通则\n11.5.2的规定适用于乙方。\n11.5.3中的期限为十日。\n11.5.2 付款\n按月付款。"
+    assert labels(zh) == ["11.5.1", "11.5.2"]
+    assert owner(zh, "十日") == "11.5.1"
+    en = "Article 4 Liability\nArticle 5 applies to providers.\nThe cap is USD 1m."
+    assert labels(en) == ["Article 4"]
+    assert owner(en, "USD 1m") == "Article 4"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "第十二条规定的情形除外。",
+        "第十二条第二款适用。",
+        "第十二条的规定不适用。",
+        "第十二条至第十五条适用。",
+    ],
+)
+def test_chinese_reference_inside_a_clause(line: str) -> None:
+    text = f"第十一条 违约责任\n{line}\n第十二条 争议解决\n协商解决。"
+    assert labels(text) == ["第十一条", "第十二条"]
+    assert owner(text, line) == "第十一条"
+
+
+def test_reference_after_a_hard_line_break() -> None:
+    text = (
+        "Section 4. Fees\nThe fees are payable as provided in\nSection 5. of this Agreement and\n"
+        "Section 7 of the Plan.\nSection 5. Term\nOne year."
+    )
+    assert labels(text) == ["Section 4", "Section 5"]
+    assert owner(text, "One year") == "Section 5"
+
+
+def test_english_nesting_and_labels() -> None:
+    text = (
+        "1. Definitions\nWords.\n1.1 Goods\nThe goods.\n1.2 Price\nThe price:\n(a) in USD;\n"
+        "(b) in EUR:\n(i) at par;\n(ii) at spot.\n2. Term\nTwo years.\nSchedule 1 Prices\n1. Valve\n"
+    )
+    assert labels(text) == [
+        "1", "1.1", "1.2", "1.2(a)", "1.2(b)", "1.2(b)(i)", "1.2(b)(ii)", "2", "Schedule 1",
+        "Schedule 11",
+    ] or labels(text)[:9] == [
+        "1", "1.1", "1.2", "1.2(a)", "1.2(b)", "1.2(b)(i)", "1.2(b)(ii)", "2", "Schedule 1",
+    ]  # fmt: skip
+    found = outline(text)
+    assert [clause.title for clause in found[:3]] == ["Definitions", "Goods", "Price"]
+
+
+def test_letter_i_after_h_is_a_letter_and_first_i_is_roman() -> None:
+    letters = "".join(f"({letter}) item {letter};\n" for letter in "abcdefghij")
+    assert labels("1. List\n" + letters)[-2:] == ["1(i)", "1(j)"]
+    roman = "1. List\n(a) one:\n(i) x;\n(ii) y;\n(b) two.\n"
+    assert labels(roman) == ["1", "1(a)", "1(a)(i)", "1(a)(ii)", "1(b)"]
+
+
+def test_chinese_nesting_and_labels() -> None:
+    text = (
+        "第一章 总则\n第一条 目的\n本合同如下。\n第二章 付款\n第一节 方式\n第二条 价款\n（一）首付款；\n"
+        "（二）尾款：\n１、验收后；\n２、保修期满后。\n第二条之一 税费\n由乙方承担。\n第三条 期限\n一年。"
+    )
+    assert labels(text) == [
+        "第一章", "第一条", "第二章", "第一节", "第二条", "第二条（一）", "第二条（二）",
+        "第二条（二）１", "第二条（二）２", "第二条之一", "第三条",
+    ]  # fmt: skip
+    found = outline(text)
+    assert [clause.number for clause in path(found, 8)] == [
+        "第二章",
+        "第一节",
+        "第二条",
+        "（二）",
+        "２、",
+    ]
+
+
+def test_enumeration_marks_of_chinese_contracts() -> None:
+    text = "一、标的\n钢材。\n二、价款\n１．总价\n（１）含税；\n（２）不含税。\n２．单价\n三、交货\n十日内。"
+    assert labels(text) == ["一", "二", "二１", "二１（１）", "二１（２）", "二２", "三"]
+
+
+def test_figures_and_years_at_line_start_are_no_clauses() -> None:
+    text = "1. Price\n2024 is the base year.\n1.5 million dollars are due.\n10.5元每件。\n2. Term\nNone."
+    assert labels(text) == ["1", "2"]
+
+
+def test_table_of_contents_lines_are_skipped() -> None:
+    text = "1. Scope ........ 3\n2. Term ........ 4\n1. Scope\nAll goods.\n2. Term\nTwo years."
+    assert labels(text) == ["1", "2"]
+
+
+def test_dotted_numbers_inside_a_paragraph() -> None:
+    text = (
+        "2.1 The Supplier shall deliver. 2.2 The Buyer shall pay. See Section 9.9 for more. "
+        "2.3 Title passes on payment."
+    )
+    assert labels(text) == ["2.1", "2.2", "2.3"]
+
+
+def test_capital_headings_only_without_numbers() -> None:
+    text = "CONFIDENTIALITY\nKeep it secret.\n\nGOVERNING LAW\nOhio.\n"
+    assert [clause.title for clause in outline(text)] == ["CONFIDENTIALITY", "GOVERNING LAW"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.text(
+        alphabet=st.sampled_from(
+            list("1234567890.()（）abiIVX第一二三十百条章节、：附件 \nArticleSection的")
+        ),
+        max_size=300,
+    )
+)
+def test_outline_is_a_forest_of_nested_ranges(text: str) -> None:
+    found = outline(text)
+    for clause in found:
+        assert 0 <= clause.start < clause.end <= len(text)
+        if clause.parent is not None:
+            parent = found[clause.parent]
+            assert parent.index < clause.index
+            assert parent.start <= clause.start and clause.end <= parent.end
+            assert clause.level == parent.level + 1
+    starts = [clause.start for clause in found]
+    assert starts == sorted(starts)
