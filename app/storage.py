@@ -108,9 +108,7 @@ class FileStore:
 
     def verify(self, sha256: str) -> None:
         """Raises Corrupted when the bytes no longer match their name."""
-        with self.path(sha256).open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        if found != sha256:
+        if sha256_file(self.path(sha256)) != sha256:
             raise Corrupted(
                 f"The stored file {sha256[:12]} is damaged. Delete the document and upload it "
                 "again."
@@ -130,6 +128,12 @@ class FileStore:
         if not SHA256.fullmatch(sha256):
             raise NotFound("Not a SHA-256.")
         return self.folder / sha256[:2] / sha256
+
+
+def sha256_file(path: Path) -> str:
+    """SHA-256 of a file's bytes, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
