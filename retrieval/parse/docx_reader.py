@@ -15,6 +15,7 @@ from retrieval.parse.cleaning import clean_text, collapse_spaces
 from retrieval.parse.docx_package import Package
 from retrieval.parse.docx_styles import Numbering, Styles, W, is_on, value
 from retrieval.parse.limits import ParseLimits
+from retrieval.parse.pages import split_marked
 from retrieval.types import DocumentPage
 from retrieval.types import Warning as ReadingWarning
 
@@ -46,7 +47,7 @@ def read_docx(
     reader = _Body(styles, numbering, notes, check)
     lines = reader.blocks(body) if body is not None else []
     lines += reader.note_lines()
-    text, pages = _paged("\n".join(lines))
+    text, pages = split_marked("\n".join(lines))
     if not reader.has_rendered_breaks and any(
         page.end - page.start > _FULL_PAGE_CHARS for page in pages
     ):
@@ -277,32 +278,3 @@ def _wrapped(parent: etree._Element, tag: str) -> list[etree._Element]:
         elif node.tag in (W + "sdt", W + "sdtContent", W + "customXml", W + "ins"):
             found += _wrapped(node, tag)
     return found
-
-
-def _paged(marked: str) -> tuple[str, tuple[DocumentPage, ...]]:
-    """Takes the page marks out of the text and turns them into half-open page ranges.
-
-    Word writes a rendered break after each break set by hand; two marks with no text between are
-    one page border.
-    """
-    pieces: list[str] = []
-    starts = [0]
-    length = 0
-    for index, part in enumerate(marked.split("\f")):
-        if index and "".join(pieces[-1:]).strip() and length > starts[-1]:
-            starts.append(length)
-        kept = part if length else part.lstrip("\n")
-        if pieces and length and kept.startswith("\n") and pieces[-1].endswith("\n"):
-            kept = kept[1:]
-        if kept:
-            pieces.append(kept)
-            length += len(kept)
-    text = "".join(pieces)
-    trimmed = text.rstrip()
-    starts = [start for start in starts if start == 0 or start < len(trimmed)]
-    ends = [*starts[1:], len(trimmed)]
-    pages = tuple(
-        DocumentPage(number, start, end)
-        for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1)
-    )
-    return trimmed, pages

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import math
-import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
 
 import pypdfium2
 from pypdfium2 import raw
+
+from retrieval.parse.pdf_glyphs import shown
 
 Point = tuple[float, float]
 Rect = tuple[float, float, float, float]
@@ -24,14 +25,6 @@ _TRANSPARENT = 16
 _TINY_POINTS = 2.0
 _CHECK_SCALE = 2.0
 _FLAT = 10
-_BULLETS = {0xF0B7, 0xF0A7, 0xF0D8, 0xF06E, 0xF076, 0xF0A8, 0xF0FC, 0xF0E0, 0xF02D}
-# Ligatures at the code points that TeX fonts and old Mac fonts give them.
-_LIGATURES = {
-    0x0B: "ff", 0x0C: "fi", 0x0D: "fl", 0x0E: "ffi", 0x0F: "ffl",
-    0x1B: "ff", 0x1C: "fi", 0x1D: "fl", 0x1E: "ffi", 0x1F: "ffl",
-    0xF001: "fi", 0xF002: "fl", 0x21B5: "ff",
-}  # fmt: skip
-_DROPPED_CATEGORIES = ("Cc", "Cf", "Cs")
 
 
 @dataclass(slots=True)
@@ -191,14 +184,18 @@ class _Reader:
 
     def _collect(self) -> list[tuple[str, Rect | None, _Style | None]]:
         """(text, display box, style) per visible character; "\\n" where PDFium breaks the line."""
-        text_page, result = self._text_page, self._result
+        # Millions of calls: the bare handle and local names save a third of the time.
+        handle, result = self._text_page.raw, self._result
+        get_code, get_object = raw.FPDFText_GetUnicode, raw.FPDFText_GetTextObject
+        get_box, is_inferred = raw.FPDFText_GetLooseCharBox, raw.FPDFText_IsGenerated
+        is_unmapped = raw.FPDFText_HasUnicodeMapError
         found: list[tuple[str, Rect | None, _Style | None]] = []
         rect = raw.FS_RECTF()
         high = 0
-        for index in range(text_page.count_chars()):
-            code = raw.FPDFText_GetUnicode(text_page, index)
-            pointer = raw.FPDFText_GetTextObject(text_page, index)
-            if not pointer or raw.FPDFText_IsGenerated(text_page, index) == 1:
+        for index in range(self._text_page.count_chars()):
+            code = get_code(handle, index)
+            pointer = get_object(handle, index)
+            if not pointer or is_inferred(handle, index) == 1:
                 # What PDFium inferred: spaces between words and line ends.
                 if code in (10, 13):
                     found.append(("\n", None, None))
@@ -211,10 +208,10 @@ class _Reader:
             if 0xDC00 <= code < 0xE000 and high:
                 code = 0x10000 + ((high - 0xD800) << 10) + code - 0xDC00
             high = 0
-            text = "�" if raw.FPDFText_HasUnicodeMapError(text_page, index) == 1 else _shown(code)
+            text = "�" if is_unmapped(handle, index) == 1 else shown(code)
             if not text:
                 continue
-            raw.FPDFText_GetLooseCharBox(text_page, index, rect)
+            get_box(handle, index, rect)
             box = (rect.left, rect.bottom, rect.right, rect.top)
             style = self._style(pointer, index)
             if text != " " and not self._is_seen(box, style):
@@ -301,27 +298,3 @@ class _Bitmap:
         lines = [self._bytes[y * stride + x0 : y * stride + x1] for y in range(y0, y1)]
         values = [(min(line), max(line)) for line in lines if line]
         return bool(values) and max(v[1] for v in values) - min(v[0] for v in values) > _FLAT
-
-
-def _shown(code: int) -> str:
-    """The text for a code point: presentation forms folded, invisible ones gone."""
-    if code in (2, 0xFFFE):
-        # PDFium's mark for a hyphen at a line's end.
-        return "-"
-    if code in _BULLETS:
-        return "•"
-    if code == 0xAD:
-        return "\xad"
-    if code in (9, 0xA0) or 0x2000 <= code <= 0x200A:
-        return " "
-    if code in _LIGATURES:
-        return _LIGATURES[code]
-    char = chr(code)
-    if code < 128:
-        return char if code >= 32 and code != 127 else ""
-    # Latin and Arabic ligatures; Kangxi and CJK radicals and compatibility ideographs.
-    if 0xFB00 <= code <= 0xFB06 or 0x2E80 <= code <= 0x2FDF or 0xF900 <= code <= 0xFAFF:
-        return unicodedata.normalize("NFKC", char)
-    if unicodedata.category(char) in _DROPPED_CATEGORIES or code & 0xFFFE == 0xFFFE:
-        return ""
-    return char

@@ -11,7 +11,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from retrieval.parse.joining import starts_clause
-from retrieval.parse.pdf_layout import Line, rows_of
+from retrieval.parse.pdf_layout import rows_of
+from retrieval.parse.pdf_lines import Line
 
 _BAND = 0.16
 _ROWS = 5
@@ -19,10 +20,13 @@ _SAME_HEIGHT = 0.03
 _SHARE = 0.4
 _MIN_STRETCH = 4
 _STRETCH_SHARE = 0.6
-_ROMAN = re.compile(r"\b[ivxlc]{1,6}\b")
+_ROMAN = re.compile(r"[ivxlc]{1,6}")
+_ROMAN_PAGE = re.compile(r"(?:(?<=page)|(?<=第))\s*([ivxlc]{1,6})\b(?=\s*(?:页|頁|of|$|\W))")
 _PAGE_WORD = re.compile(r"\bpage\b|\bpg\b|页|頁", re.IGNORECASE)
 
 _OUTERMOST = 2
+_MIN_STAMPS = 5
+_STAMP_LETTERS = 25
 
 _Place = tuple[int, str, int, bool]
 
@@ -52,7 +56,7 @@ def strip_furniture(
             near = [other for other in alike if abs(other[2] - place[2]) <= 1]
             # Where pages end early the footer follows the text, at any height.
             last = [other for other in alike if other[3]] if place[3] else []
-            if _repeats(near, filled) or _repeats(last, filled):
+            if _repeats(near, filled) or _repeats(last, filled) or _is_stamp(last):
                 dropped.update(id(line) for line in row)
     kept = [[line for line in lines if id(line) not in dropped] for lines in pages]
     # One line a page and nothing else: that is what the document says, not its furniture.
@@ -78,11 +82,7 @@ def _edge_rows(lines: Sequence[Line], height: float) -> list[tuple[str, list[Lin
 
 
 def _signature(text: str) -> str:
-    lowered = re.sub(r"\d+", "#", text.casefold())
-    bare = re.sub(r"[\W_]", "", lowered.replace("#", ""))
-    if bare and _ROMAN.fullmatch(bare):
-        lowered = _ROMAN.sub("#", lowered)
-    return re.sub(r"\s+", "", lowered)
+    return re.sub(r"\s+", "", re.sub(r"\d+", "#", _with_arabic(text)))
 
 
 def _repeats(places: Sequence[_Place], page_count: int) -> bool:
@@ -97,6 +97,13 @@ def _repeats(places: Sequence[_Place], page_count: int) -> bool:
     if count > needed or (count == needed and page_count > 5) or count == page_count:
         return True
     return count >= _MIN_STRETCH and count >= _STRETCH_SHARE * (numbers[-1] - numbers[0] + 1)
+
+
+def _is_stamp(places: Sequence[_Place]) -> bool:
+    """The same whole sentence at the edge of several pages, however far apart: a filing's stamp."""
+    texts = {place[1] for place in places}
+    letters = sum(char.isalpha() for char in places[0][1]) if places else 0
+    return len(places) >= _MIN_STAMPS and len(texts) == 1 and letters >= _STAMP_LETTERS
 
 
 def _counts_pages(places: Sequence[_Place]) -> bool:
@@ -119,16 +126,24 @@ def _counts_pages(places: Sequence[_Place]) -> bool:
 
 
 def _numbers(text: str) -> list[int]:
-    arabic = [int(digits[:9]) for digits in re.findall(r"\d+", text)]
-    bare = re.sub(r"[\W_\d]", "", text.casefold())
-    if arabic or not _ROMAN.fullmatch(bare):
-        return arabic
-    worth = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+    return [int(digits[:9]) for digits in re.findall(r"\d+", _with_arabic(text))]
+
+
+def _with_arabic(text: str) -> str:
+    """`text` in small letters, Roman page numbers in digits: "- iv -", "Page iv", "第 iv 页"."""
+    lowered = text.casefold()
+    if _ROMAN.fullmatch(re.sub(r"[\W_]", "", lowered)):
+        return _ROMAN.sub(lambda found: str(_from_roman(found.group())), lowered)
+    return _ROMAN_PAGE.sub(lambda found: f" {_from_roman(found.group(1))} ", lowered)
+
+
+def _from_roman(letters: str) -> int:
+    worth = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "": 0}
     total = 0
-    for letter, following in zip(bare, bare[1:] + " ", strict=True):
+    for index, letter in enumerate(letters):
         value = worth[letter]
-        total += -value if worth.get(following, 0) > value else value
-    return [total]
+        total += -value if worth[letters[index + 1 : index + 2]] > value else value
+    return total
 
 
 def _is_heading(text: str) -> bool:

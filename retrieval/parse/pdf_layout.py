@@ -6,59 +6,19 @@ cells and columns one by one, which geometry alone can't recover. It knows nothi
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from statistics import median
 
-from retrieval.parse.joining import starts_clause
+from retrieval.parse.joining import ends_sentence, is_cjk, separator, starts_clause
 from retrieval.parse.pdf_chars import Char, RawPage
+from retrieval.parse.pdf_columns import columns_of
+from retrieval.parse.pdf_lines import Line, Region
 
+_LEADER = re.compile(r"\s*(?:[.．·…‥]\s*){5,}")
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-_MIN_COLUMN_LINES = 6
-_MIN_COLUMN_WIDTH = 0.16
-_MIN_COLUMN_FILL = 0.55
-_MAX_CROSSING = 0.25
-
-
-@dataclass(slots=True)
-class Region:
-    """A column, or the whole page: the outermost edges of its lines, in points."""
-
-    left: float = 1e9
-    right: float = -1e9
-
-    def add(self, line: Line) -> None:
-        self.left = min(self.left, line.x0)
-        self.right = max(self.right, line.x1)
-
-
-@dataclass(slots=True)
-class Line:
-    """A piece of text on one baseline without wide gaps. Boxes in points, origin top left.
-
-    `row` is shared by the pieces that PDFium put on one line; `turn` as in Run. `cells` counts the
-    pieces that were joined over wide gaps; `beside` says that another line stands next to it, as in
-    a table.
-    """
-
-    chars: list[Char]
-    x0: float
-    y0: float
-    x1: float
-    y1: float
-    row: int
-    turn: int = 0
-    cells: int = 1
-    region: Region = field(default_factory=Region)
-    beside: bool = False
-
-    @property
-    def size(self) -> float:
-        return self.y1 - self.y0
-
-    @property
-    def text(self) -> str:
-        return "".join(char.text for char in self.chars)
 
 
 def split_lines(page: RawPage) -> list[Line]:
@@ -86,7 +46,7 @@ def reading_order(lines: Sequence[Line], width: float) -> list[Line]:
     """
     upright = [line for line in lines if line.turn == 0]
     aside = [line for line in lines if line.turn != 0]
-    columns = _columns(upright, width, 0)
+    columns = columns_of(upright, width)
     if len(columns) > 1:
         place = {id(line): index for index, column in enumerate(columns) for line in column}
         switches = sum(
@@ -105,10 +65,8 @@ def reading_order(lines: Sequence[Line], width: float) -> list[Line]:
         for line in column:
             region.add(line)
             line.region = region
-        for row in rows_of(column):
-            for line in row:
-                line.beside = len(row) > 1
-    return _merge_rows(upright) + _merge_rows(aside)
+        _mark_neighbours(column)
+    return [_without_leader(line) for line in _merge_rows(upright) + _merge_rows(aside)]
 
 
 def rows_of(lines: Sequence[Line]) -> list[list[Line]]:
@@ -123,6 +81,36 @@ def rows_of(lines: Sequence[Line]) -> list[list[Line]]:
     for row in rows:
         row.sort(key=lambda item: item.x0)
     return rows
+
+
+def _without_leader(line: Line) -> Line:
+    """Makes the row of dots before a page number in a table of contents one "…"."""
+    found = _LEADER.search(line.text)
+    if found is None:
+        return line
+    start, end = found.span()
+    dots = line.chars[start:end]
+    placed = [char for char in dots if char.x1 >= char.x0]
+    x0, x1 = min(char.x0 for char in placed), max(char.x1 for char in placed)
+    space = Char(" ", 0.0, 0.0, -1.0, 0.0)
+    mark = [space, Char("…", x0, line.y0, x1, line.y1), space]
+    line.chars = (
+        line.chars[:start] + (mark if end < len(line.chars) else mark[:2]) + line.chars[end:]
+    )
+    # Such a line ends its entry, however long it is.
+    line.cells += 1
+    return line
+
+
+def _mark_neighbours(lines: Sequence[Line]) -> None:
+    """Sets `beside` on lines that share some height with another one, left or right of them."""
+    ordered = sorted(lines, key=lambda line: line.y0)
+    for index, line in enumerate(ordered):
+        for other in ordered[index + 1 :]:
+            if other.y0 >= line.y1 - 0.2 * line.size:
+                break
+            if other.x0 >= line.x1 or line.x0 >= other.x1:
+                line.beside = other.beside = True
 
 
 def _join_shifted(lines: Sequence[Line]) -> list[Line]:
@@ -234,9 +222,10 @@ def _sorted_runs(lines: list[Line]) -> list[Line]:
         return [line for _, _, index in ranges for line in stretches[index]]
     if len(stretches) > max(3, len(lines) // 8):
         return _by_rows(lines)
-    ordered = stretches[0]
-    for stretch in stretches[1:]:
-        if sum(_stands_beside(line, ordered) for line in stretch) > len(stretch) // 3:
+    # The longest stretch keeps its order; the short ones are headings or page numbers put in later.
+    ordered, *short = sorted(stretches, key=len, reverse=True)
+    for stretch in short:
+        if any(_stands_beside(line, ordered) for line in stretch):
             # Cells of a table, whose drawing order is better than any that geometry gives.
             return lines
         ordered = _inserted(ordered, stretch)
@@ -273,89 +262,53 @@ def _by_rows(lines: Sequence[Line]) -> list[Line]:
     return ordered
 
 
-def _columns(lines: Sequence[Line], width: float, depth: int) -> list[list[Line]]:
-    """The page cut into columns at the clearest gutter, in bands between lines that cross it."""
-    gutter = _gutter(lines, width)
-    if gutter is None or depth > 3:
-        return [list(lines)] if lines else []
-    crossing = sorted(
-        (line for line in lines if line.x0 < gutter - 2 and line.x1 > gutter + 2),
-        key=lambda line: line.y0,
-    )
-    bands: list[list[Line]] = [[] for _ in range(len(crossing) + 1)]
-    crossed = {id(line) for line in crossing}
-    for line in lines:
-        if id(line) not in crossed:
-            bands[sum(cross.y0 < line.y0 for cross in crossing)].append(line)
-    parts: list[list[Line]] = []
-    pending: list[Line] = []
-    for index, band in enumerate(bands):
-        left = [line for line in band if line.x1 <= gutter + 2]
-        right = [line for line in band if line.x1 > gutter + 2]
-        if len(left) >= _MIN_COLUMN_LINES and len(right) >= _MIN_COLUMN_LINES:
-            if pending:
-                parts.append(pending)
-                pending = []
-            parts += _columns(left, width, depth + 1) + _columns(right, width, depth + 1)
-        else:
-            pending = pending + band
-        if index < len(crossing):
-            pending = [*pending, crossing[index]]
-    if pending:
-        parts.append(pending)
-    return parts
-
-
-def _gutter(lines: Sequence[Line], width: float) -> float | None:
-    """The x of the blank strip between two columns of prose, None when there is none."""
-    if len(lines) < 2 * _MIN_COLUMN_LINES:
-        return None
-    left_edge, right_edge = min(line.x0 for line in lines), max(line.x1 for line in lines)
-    best: tuple[float, float] | None = None
-    for step in range(1, 100):
-        x = left_edge + (right_edge - left_edge) * step / 100
-        if min(x - left_edge, right_edge - x) < _MIN_COLUMN_WIDTH * width:
-            continue
-        left = [line for line in lines if line.x1 <= x + 2]
-        right = [line for line in lines if line.x0 >= x - 2]
-        crossing = len(lines) - len(left) - len(right)
-        if min(len(left), len(right)) < _MIN_COLUMN_LINES or crossing > _MAX_CROSSING * len(lines):
-            continue
-        if min(len(left), len(right)) < 0.3 * max(len(left), len(right)):
-            continue
-        if not (_is_prose(left) and _is_prose(right)):
-            continue
-        score = crossing + 1e-3 * abs(x - (left_edge + right_edge) / 2) / width
-        if best is None or score < best[0]:
-            best = (score, x)
-    return None if best is None else best[1]
-
-
-def _is_prose(lines: Sequence[Line]) -> bool:
-    """Lines that fill their width, as running text does and table cells don't.
-
-    Several columns side by side count too: their lines fill a part of the width each.
-    """
-    widths = sorted(line.x1 - line.x0 for line in lines)
-    typical = widths[int(len(widths) * 0.8)]
-    return (
-        typical > 0
-        and median(widths) >= _MIN_COLUMN_FILL * typical
-        and typical > 12 * median(line.size for line in lines) * 0.8
-    )
-
-
 def _merge_rows(lines: Sequence[Line]) -> list[Line]:
-    """Neighbouring pieces of one row become one line, with a space between."""
+    """Neighbouring pieces of one row become one line, with a space between; a table cell that wraps
+    stays in its row."""
     merged: list[Line] = []
+    piece: Line | None = None
+    alone = Counter(line.row for line in lines)
     for line in lines:
         last = merged[-1] if merged else None
-        if last is None or last.row != line.row or last.turn != line.turn or line.x0 < last.x1 - 2:
+        start = replace(line)
+        if last is not None and last.turn == line.turn == 0 and _in_row(last, line):
+            numbered = len(last.chars) <= 8 and starts_clause(last.text + " ")
+            _extend(last, line, " ")
+            last.cells += 0 if numbered else 1
+        elif (
+            last is not None
+            and piece is not None
+            and last.cells > 1
+            and alone[line.row] == 1
+            and _continues_cell(piece, line)
+        ):
+            _extend(last, line, separator(last.text[-1], line.text[0]))
+        else:
             merged.append(line)
-            continue
-        numbered = len(last.chars) <= 8 and starts_clause(last.text + " ")
-        last.chars = [*last.chars, Char(" ", last.x1, last.y0, line.x0, last.y1), *line.chars]
-        last.x1 = line.x1
-        last.y0, last.y1 = min(last.y0, line.y0), max(last.y1, line.y1)
-        last.cells += 0 if numbered else 1
+        piece = start
     return merged
+
+
+def _in_row(last: Line, line: Line) -> bool:
+    if line.x0 < last.x1 - 2:
+        return False
+    overlap = min(last.y1, line.y1) - max(last.y0, line.y0)
+    return last.row == line.row or overlap > 0.6 * line.size
+
+
+def _continues_cell(piece: Line, line: Line) -> bool:
+    """Whether a line stands right under a cell and goes on with its words."""
+    step = line.y1 - piece.y1
+    if not 0.3 * piece.size < step <= 1.4 * piece.size or starts_clause(line.text):
+        return False
+    aligned = abs(piece.x0 - line.x0) <= 2 or abs(piece.x0 + piece.x1 - line.x0 - line.x1) <= 3
+    chinese = is_cjk(piece.text[-1]) and any(is_cjk(char) for char in line.text)
+    goes_on = line.text[0].islower() or piece.text[-1] in ",-(&" or chinese
+    return aligned and goes_on and not ends_sentence(piece.text)
+
+
+def _extend(last: Line, line: Line, between: str) -> None:
+    gap = [Char(between, last.x1, last.y0, line.x0, last.y1)] if between else []
+    last.chars = [*last.chars, *gap, *line.chars]
+    last.x1 = max(last.x1, line.x1)
+    last.y0, last.y1 = min(last.y0, line.y0), max(last.y1, line.y1)

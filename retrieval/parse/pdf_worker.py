@@ -24,7 +24,8 @@ from retrieval.parse.limits import ParseLimits
 from retrieval.parse.pdf_chars import Char, RawPage, read_page, turned
 from retrieval.parse.pdf_flow import Flow, flow
 from retrieval.parse.pdf_furniture import strip_furniture
-from retrieval.parse.pdf_layout import Line, reading_order, split_lines
+from retrieval.parse.pdf_layout import reading_order, split_lines
+from retrieval.parse.pdf_lines import Line
 
 FULL = 65535
 _UNREADABLE_SHARE = 0.15
