@@ -14,7 +14,7 @@ from backend.errors import BackendError, InvalidSampling
 from backend.sampler import Sampler, validate_sampling
 from backend.types import SamplingParams
 
-DRAWS = 20_000
+DRAWS = 8_000
 
 
 def reference(

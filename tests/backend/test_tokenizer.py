@@ -247,7 +247,7 @@ def test_templates_that_fail(source: str | None, pattern: str) -> None:
 
 @pytest.mark.model
 def test_a_million_characters(default_model: Path) -> None:
-    """Measured 2 to 8 s on a busy core; a cost that grows with the square would take hours."""
+    """Measured 1.6 s of one core (941,000 tokens); a cost in the square would take hours."""
     tokenizer = load_checkpoint(default_model).tokenizer
     text = (CONTRACT * 20_000)[:1_000_000]
     start = time.process_time()
