@@ -84,6 +84,11 @@ class _Style:
 def read_page(document: pypdfium2.PdfDocument, index: int) -> RawPage:
     """Characters of the page at `index` (from 0). Raises pypdfium2.PdfiumError."""
     page = document[index]
+    if document.formenv is not None:
+        # What was typed into a form becomes page content; the page must be loaded again to show it.
+        page.flatten()
+        page.close()
+        page = document[index]
     try:
         width, height = page.get_size()
         result = RawPage(index + 1, _label(document, index), width, height)

@@ -53,6 +53,7 @@ def flow(pages: Sequence[Sequence[Line]]) -> Flow:
             line
             for _, column in groupby(lines, key=lambda item: id(item.region))
             for line in _notes_before_open_sentence(list(column))
+            if line.text.strip(" \xad")
         ]
         leading = usual_leading(ordered)
         find_right_edges(ordered, leading)
@@ -69,7 +70,7 @@ def flow(pages: Sequence[Sequence[Line]]) -> Flow:
                 )
                 before = len(result.text)
                 if joins:
-                    _meet(result, line, words)
+                    _meet(result, previous, line, words)
                 else:
                     result.put("\n")
                     first = line
@@ -83,23 +84,18 @@ def flow(pages: Sequence[Sequence[Line]]) -> Flow:
             for char in line.chars:
                 if char.text != "\xad":
                     result.put(char.text, char if char.x1 >= char.x0 else None)
-            if line.chars and line.chars[-1].text == "\xad":
-                result.put("\xad")
             previous = line
             border = False
-    if result.text and result.text[-1] == "\xad":
-        result.text.pop()
-        result.chars.pop()
     return result
 
 
-def _meet(result: Flow, line: Line, words: set[str]) -> None:
+def _meet(result: Flow, above: Line, line: Line, words: set[str]) -> None:
     """Ends the text so far so that `line` continues it: a hyphen dropped or a space put."""
     last = result.text[-1]
     start = line.chars[0].text
-    if last == "\xad":
-        _drop_last(result)
-    elif last in "-‐" and len(result.text) > 1 and result.text[-2].isalnum():
+    if above.chars[-1].text == "\xad":
+        return
+    if last in "-‐" and len(result.text) > 1 and result.text[-2].isalnum():
         tail = "".join(result.text[-40:-1])
         found = _LAST_WORD.search(tail)
         following = _WORD.match(line.text)

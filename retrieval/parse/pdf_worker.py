@@ -84,6 +84,8 @@ def read_pdf(source: Path, limits: ParseLimits) -> tuple[Result, array[int]]:
         raise _Refused("no_pages", "")
     if count > limits.max_pages:
         raise _Refused("too_many_pages", str(count))
+    if document.get_formtype() != raw.FORMTYPE_NONE:
+        document.init_forms()
     pages: list[RawPage] = []
     failed: set[int] = set()
     for index in range(count):

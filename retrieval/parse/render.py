@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pypdfium2
 from PIL import Image, ImageDraw
+from pypdfium2 import raw
 
 from retrieval.errors import Damaged, UnsupportedType
 from retrieval.types import Box
@@ -31,6 +32,8 @@ def render_page(path: Path, number: int, boxes: Sequence[Box] = (), scale: float
         with pypdfium2.PdfDocument(path) as document:
             if not 1 <= number <= len(document):
                 raise ValueError(f"page {number} is not one of 1 to {len(document)}")
+            if document.get_formtype() != raw.FORMTYPE_NONE:
+                document.init_forms()
             page = document[number - 1]
             width, height = page.get_size()
             if scale <= 0 or width * height * scale * scale > _MAX_PIXELS:

@@ -425,6 +425,76 @@ def test_chinese_lines_join_without_a_space(make_pdf: MakePdf) -> None:
     check_map(document)
 
 
+def test_what_was_typed_into_a_form_is_text(make_pdf: MakePdf) -> None:
+    def draw(canvas: Canvas) -> None:
+        lines_at(canvas, 120, "Supplier:")
+        canvas.acroForm.textfield(
+            value="Hollow Oak Ltd", name="party", x=140, y=HEIGHT - 126, width=200, height=20
+        )
+
+    document = parse_file(make_pdf([draw]), "a.pdf")
+    assert "Hollow Oak Ltd" in document.text
+    check_map(document)
+
+
+def test_roman_and_arabic_page_numbers_are_one_footer(make_pdf: MakePdf) -> None:
+    def page(label: str) -> Callable[[Canvas], None]:
+        def draw(canvas: Canvas) -> None:
+            prose(canvas)
+            canvas.drawCentredString(WIDTH / 2, 30, f"Page {label}")
+
+        return draw
+
+    path = make_pdf([page(label) for label in ("i", "ii", "iii", "1", "2", "3", "4", "5")])
+    assert "Page" not in parse_file(path, path.name).text
+
+
+def test_a_stamp_on_some_pages_is_furniture_a_sentence_on_one_is_not(make_pdf: MakePdf) -> None:
+    stamp = "Confidential treatment requested and filed separately"
+
+    def page(number: int) -> Callable[[Canvas], None]:
+        def draw(canvas: Canvas) -> None:
+            prose(canvas, words=f"On page {number * 37} the Supplier delivers")
+            if number in (2, 3, 9, 14, 15):
+                lines_at(canvas, 420, stamp)
+            if number == 5:
+                lines_at(canvas, 420, "This sentence stands once and stays.")
+
+        return draw
+
+    text = parse_file(make_pdf([page(n) for n in range(1, 21)]), "a.pdf").text
+    assert stamp not in text
+    assert "stands once and stays." in text
+
+
+def test_a_table_of_contents_keeps_its_entries_apart(make_pdf: MakePdf) -> None:
+    def draw(canvas: Canvas) -> None:
+        lines_at(
+            canvas,
+            120,
+            "1. Definitions " + ". " * 40 + "3",
+            "2. Payment of the contract price " + "." * 60 + " 14",
+        )
+
+    document = parse_file(make_pdf([draw]), "a.pdf")
+    assert document.text == "1. Definitions … 3\n2. Payment of the contract price … 14"
+    check_map(document)
+
+
+def test_a_wrapped_cell_stays_one_line(make_pdf: MakePdf) -> None:
+    pdfmetrics.registerFont(UnicodeCIDFont("STSong-Light"))
+
+    def draw(canvas: Canvas) -> None:
+        canvas.setFont("STSong-Light", 10)
+        for row, amount in enumerate(("1,200", "3,400", "5,600")):
+            top = 120 + 60 * row
+            lines_at(canvas, top, "中诚信国际信", "用评级有限责", "任公司", left=80)
+            lines_at(canvas, top + 14, f"人民币 {amount}.00 元", left=300)
+
+    lines = parse_file(make_pdf([draw]), "a.pdf").text.split("\n")
+    assert [line[:15] for line in lines].count("中诚信国际信用评级有限责任公司") == 3
+
+
 def test_two_columns_drawn_row_by_row_are_read_column_by_column(make_pdf: MakePdf) -> None:
     def draw(canvas: Canvas) -> None:
         for row in range(12):
