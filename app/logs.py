@@ -19,6 +19,10 @@ def configure_logging(settings: Settings) -> None:
     handler.addFilter(_add_request)
     handler.setFormatter(JsonFormatter() if settings.log_json else logging.Formatter(_TEXT))
     logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
+    if settings.log_level != "DEBUG":
+        # They tell of every migration and every request to ourselves.
+        for name in ("alembic", "httpx", "httpcore"):
+            logging.getLogger(name).setLevel(logging.WARNING)
 
 
 class JsonFormatter(logging.Formatter):

@@ -7,8 +7,10 @@ method stays 405.
 from __future__ import annotations
 
 from starlette.exceptions import HTTPException
-from starlette.routing import BaseRoute, Match, Route, Router
+from starlette.routing import BaseRoute, Match, Mount, Route, Router
 from starlette.types import Receive, Scope, Send
+
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
 class _Unknown:
@@ -16,13 +18,22 @@ class _Unknown:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         router: Router = scope["router"]
-        for route in router.routes:
-            match, matched = route.matches(scope)
-            if match is Match.PARTIAL:
-                scope.update(matched)
-                await route.handle(scope, receive, send)
-                return
+        others = [route for route in router.routes if not _is_unknown(route)]
+        allowed = [
+            method
+            for method in _METHODS
+            if any(route.matches({**scope, "method": method})[0] is Match.FULL for route in others)
+        ]
+        if allowed:
+            raise HTTPException(405, headers={"Allow": ", ".join(allowed)})
         raise HTTPException(404)
+
+
+def _is_unknown(route: BaseRoute) -> bool:
+    # A mount (the page) takes every method of every address, so it says nothing either.
+    return isinstance(route, Mount) or (
+        isinstance(route, Route) and isinstance(route.endpoint, _Unknown)
+    )
 
 
 def unknown_addresses(*prefixes: str) -> list[BaseRoute]:

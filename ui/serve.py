@@ -1,0 +1,129 @@
+"""`fineprint serve`: the REST API and the page in one process.
+
+Nothing is opened before the port is ours, and the port is opened only when the engine is warm: who
+can connect can ask. The first SIGTERM or Ctrl-C lets running requests end for GRACE_SECONDS.
+"""
+
+from __future__ import annotations
+
+import socket
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli.reporting import BAD_INPUT, DataDirOption, ModelOption, fail, note, reporting
+
+if TYPE_CHECKING:
+    from app.settings import Settings
+
+GRACE_SECONDS = 5
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+WILDCARDS = frozenset({"0.0.0.0", "::"})
+SAMPLES = Path(__file__).parent.parent / "samples"
+
+
+def command(
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on [127.0.0.1].", show_default=False)
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Port; 0 takes a free one [8000].", show_default=False),
+    ] = None,
+    model: ModelOption = None,
+    data_dir: DataDirOption = None,
+    pull: Annotated[
+        bool, typer.Option("--pull", help="Fetch the model first if it is not here.")
+    ] = False,
+    sample: Annotated[bool, typer.Option("--sample", help="Take in the sample contracts.")] = False,
+) -> None:
+    """Serve the page, the REST API and the metrics until SIGTERM or Ctrl-C."""
+    from app.settings import load_settings
+
+    with reporting(as_json=False), ExitStack() as stack:
+        settings = load_settings(host=host, port=port, model=model, data_dir=data_dir)
+        listener = stack.enter_context(bind(settings.host, settings.port))
+        _serve(settings, listener, pull=pull, sample=sample)
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A bound socket that does not listen yet. Ends the command when the port is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        fail(
+            False,
+            "port_taken",
+            f"Can't listen on {host}:{port} ({error.strerror}). Stop the program that uses it, or "
+            "choose another port with --port.",
+            BAD_INPUT,
+        )
+    return listener
+
+
+def _serve(settings: Settings, listener: socket.socket, *, pull: bool, sample: bool) -> None:
+    # Here, not above: the command line must not wait for the engine's libraries to load.
+    import uvicorn
+
+    from app.api import create_app
+    from app.cli.models import pull_shown
+    from app.logs import configure_logging
+    from app.models import resolve
+    from app.services import open_services
+    from app.warm_up import warm_up
+    from ui.app import mount
+
+    configure_logging(settings)
+    if pull:
+        pull_shown(settings)
+    # Before the data folder is touched: without a model nothing can be served.
+    resolve(settings)
+    host, port = listener.getsockname()[:2]
+    url = f"http://{_in_url('127.0.0.1' if host in WILDCARDS else host)}:{port}"
+    with open_services(settings, serve=True) as services:
+        warm_up(services.engine)
+        if sample:
+            for path in sample_files():
+                record, known = services.library.add(path, path.name)
+                note(f"sample: {record.name}" + (" (already here)" if known else ""))
+        api = create_app(services, local_only=settings.host in LOOPBACK)
+        app = mount(api, f"{url}/api/v1")
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+
+        class Server(uvicorn.Server):
+            """Says where it is once it can be reached."""
+
+            async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+                await super().startup(sockets)
+                note(f"Fineprint is at {url} (API: {url}/docs). Ctrl-C stops it.")
+
+        Server(config).run(sockets=[listener])
+
+
+def sample_files() -> tuple[Path, ...]:
+    """The sample contracts that came with the source, the PDFs."""
+    found = tuple(sorted(SAMPLES.glob("*.pdf")))
+    if not found:
+        fail(
+            False,
+            "no_samples",
+            f"There are no sample contracts in {SAMPLES}; they come with the source tree.",
+            BAD_INPUT,
+        )
+    return found
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
