@@ -31,6 +31,7 @@ from app.events import (
     CoverageChanged,
 )
 from app.phrasing import NO_PHRASING, Phrasing, phrase
+from app.rerank import rerank
 from app.types import (
     Answer,
     AnswerStatus,
@@ -90,6 +91,8 @@ def ask(
         )
         return
 
+    if options.rerank:
+        found = rerank(engine, found, documents, question)
     lines, citations = lead(found, documents, language, options)
     text = "\n".join(lines)
     yield AnswerDelta(text, "quote")
@@ -150,12 +153,12 @@ def validate_question(question: str) -> str:
 
 
 def coverage(engine: Engine, documents: Sequence[LoadedDocument]) -> Coverage:
-    """Tokens read of all tokens of the documents, by the engine's account; by the record's for a
-    document that this engine has not met yet."""
+    """Tokens read of all tokens of the documents, by the engine's account or the record's,
+    whichever is more: a document read before a restart counts as read, its KV is made again."""
     read = total = 0
     for document in documents:
         progress = engine.progress(document.tokens.key)
-        read += progress.read_tokens if progress else document.record.ready_tokens
+        read += max(progress.read_tokens if progress else 0, document.record.ready_tokens)
         total += len(document.tokens.token_ids)
     return Coverage(min(read, total), total)
 

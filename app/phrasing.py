@@ -13,14 +13,15 @@ import threading
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, cast
 
 from app.answer import wording
 from app.answer.checks import check_text, foreign_words
 from app.answer.citations import resolve_markers, without_markers
 from app.answer.evidence import Found
 from app.events import AnswerDelta, AnswerEvent, CheckDone
-from app.prompt import PromptPlan, evidence_ranges, plan_prompt
+from app.prompt import STOPS, PromptPlan, evidence_ranges, plan_prompt
 from app.types import AskOptions, Check, Citation, PhrasingUse
 from backend.errors import BackendError
 from backend.types import EngineTimings, Request, SamplingParams, TokenEvent, Usage
@@ -33,8 +34,12 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-MAX_FOREIGN_WORDS = 0.34
-"""Share of content words foreign to quotes and question above which a sentence is not shown."""
+MAX_FOREIGN_WORDS = 0.25
+"""Share of content words foreign to the quotes above which a sentence is not shown."""
+MIN_NEW_WORDS = 0.25
+"""Share of content words that must be more than an echo of the question."""
+REPEATS = 0.8
+"""Similarity to a quote above which a sentence tells the reader nothing new."""
 
 _SENTENCE_END = re.compile(r"[。！？；\n]+[”」’]?|[.!?]+[”\"’)]?(?=\s+[\"“A-Z(]|\n)")
 _YES_NO = re.compile(r"^\s*(?:yes|no)\b[,.!]?|^\s*(?:是的|不是|否|对)[，。,.]", re.IGNORECASE)
@@ -75,29 +80,34 @@ def phrase(
     request = Request(
         request_id=request_id,
         prompt_ids=plan.prompt_ids,
-        sampling=SamplingParams(max_tokens=options.max_tokens),
+        sampling=SamplingParams(max_tokens=options.max_tokens, stop=STOPS),
         document_key=plan.document_key,
         evidence=plan.evidence,
         sink_len=plan.sink_len,
     )
+    document = documents[found.best_document]
+    if plan.document_key is not None and engine.progress(plan.document_key) is None:
+        engine.read(document.tokens, lazy=True)
     spans = [citation.quote for citation in citations]
     labels = [citation.clause for citation in citations if citation.clause]
     shown, checks, use = "", list[Check](), "none"
     stream = _Sentences()
     try:
-        with closing(engine.generate(request)) as events:
+        # Closing the stream is what cancels the request; the engine gives a generator.
+        generated = cast(Generator[TokenEvent, None, None], engine.generate(request))
+        with closing(generated) as events:
             for sentence in stream.read(events, cancelled):
-                if not shown and _repeats(sentence, spans):
-                    continue
                 lead = "" if shown else "\n\n"
                 words = resolve_markers(sentence, len(citations), spans)
                 found_checks = check_text(
-                    without_markers(words, len(citations)), spans, labels=labels, question=question,
+                    without_markers(words, len(citations)), spans, labels=labels,
                     offset=offset + len(shown) + len(lead),
                 )  # fmt: skip
                 if not acceptable(words, found_checks, spans, question, language):
                     use = "cut" if shown else "dropped"
                     break
+                if not shown and _repeats(words, spans):
+                    continue
                 yield AnswerDelta(lead + words, "phrasing")
                 for check in found_checks:
                     yield CheckDone(check)
@@ -160,12 +170,14 @@ def acceptable(
     words: str, checks: Sequence[Check], spans: Sequence[str], question: str, language: Language
 ) -> bool:
     """Whether a sentence may be shown: every check passes, it is in the question's language, it
-    claims no bare yes or no, and most of its words are the quotes' or the question's."""
+    claims no bare yes or no, its words are mostly the quotes' and not only the question's."""
     if any(not check.ok for check in checks):
         return False
     if _YES_NO.match(words) or detect(words) != language:
         return False
-    return foreign_words(words, spans, question) <= MAX_FOREIGN_WORDS
+    if foreign_words(words, [question]) < MIN_NEW_WORDS:
+        return False
+    return foreign_words(words, spans) <= MAX_FOREIGN_WORDS
 
 
 class _Sentences:
@@ -200,9 +212,13 @@ class _Sentences:
 
 
 def _repeats(sentence: str, spans: Sequence[str]) -> bool:
-    """A sentence that is a part of a quote tells the reader nothing new."""
+    """A sentence that is a quote, or a part of one, tells the reader nothing new."""
     squeezed = re.sub(r"\W", "", sentence).lower()
-    return any(squeezed in re.sub(r"\W", "", span).lower() for span in spans)
+    for span in spans:
+        source = re.sub(r"\W", "", span).lower()
+        if squeezed in source or SequenceMatcher(None, source, squeezed).ratio() > REPEATS:
+            return True
+    return False
 
 
 def _notice(finish: str, language: Language) -> str:

@@ -34,6 +34,8 @@ _ASK: dict[Language, tuple[str, str]] = {
     "zh": ("问题：", "\n请用一句话回答，只使用原文的词句和数字。"),
 }
 _FENCE_OPEN, _FENCE_CLOSE = "<contract>\n", "\n</contract>\n"
+STOPS = ("<contract", "</contract", "\nQuestion:", "\n问题：")
+"""What a model writes when it goes on with the prompt instead of answering."""
 # A private-use character: marks the document's place while the template is rendered.
 _DOCUMENT = "\ue0f0"
 _FENCE = re.compile(r"<\s*(/?)\s*contract\s*>", re.IGNORECASE)

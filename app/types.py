@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from retrieval.types import Language, Warning
+from retrieval.types import Language
+from retrieval.types import Warning as DocumentWarning
 
 AnswerStatus = Literal["answered", "not_found", "partial"]
 CheckKind = Literal["quote", "number", "date", "clause", "name", "negation"]
@@ -112,7 +113,7 @@ class Answer:
     usage: AnswerUsage
     finish_reason: str
     nearest: tuple[NearestClause, ...] = ()
-    warnings: tuple[Warning, ...] = ()
+    warnings: tuple[DocumentWarning, ...] = ()
     phrasing: PhrasingUse = "off"
 
 

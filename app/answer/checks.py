@@ -63,15 +63,13 @@ def check_text(
     spans: Sequence[str],
     *,
     labels: Sequence[str] = (),
-    question: str = "",
     offset: int = 0,
 ) -> tuple[Check, ...]:
     """Checks of a text against the cited spans, in order of their place; none when it says nothing
     that can be looked up.
 
     `labels` are clause numbers of the cited spans ("12.3", "第十二条"), which the text may name.
-    Names may also come from the question; figures, dates and clause numbers may not. `offset` is
-    the place of the text in the answer.
+    `offset` is the place of the text in the answer.
     """
     items = find_items(text)
     sources = [find_items(span) for span in spans]
@@ -80,7 +78,7 @@ def check_text(
         *_dates(items, sources),
         *_clauses(items, sources, labels),
         *_figures(items, sources, spans),
-        *_names(items, [fold(_MARKS.sub(" ", span)) for span in (*spans, question)]),
+        *_names(items, [fold(_MARKS.sub(" ", span)) for span in spans]),
     ]
     for turn in turned(text, spans):
         kind: CheckKind = turn.kind  # type: ignore[assignment]
@@ -94,12 +92,12 @@ def check_text(
     )
 
 
-def foreign_words(text: str, spans: Sequence[str], question: str) -> float:
-    """Share of the content words of a text that stand neither in the spans nor in the question.
+def foreign_words(text: str, spans: Sequence[str]) -> float:
+    """Share of the content words of a text that stand in no span.
 
-    English words are compared by their first five letters, Chinese by pairs of characters.
+    English words are compared by their first four letters, Chinese by pairs of characters.
     """
-    known = _content(" \n ".join((*spans, question)))
+    known = set(_content(" \n ".join(spans)))
     mine = _content(text)
     return sum(word not in known for word in mine) / len(mine) if mine else 0.0
 
@@ -187,8 +185,11 @@ _FUNCTION = re.compile(
 
 
 def _content(text: str) -> list[str]:
+    """Content words; figures, dates and clause numbers are left to their own checks."""
+    for start, end, _, _ in find_items(text).keyed():
+        text = text[:start] + " " * (end - start) + text[end:]
     folded = fold(text)
-    words = [w[:5] for w in re.findall(r"[a-z]{3,}", folded) if not _FUNCTION.fullmatch(w)]
+    words = [w[:4] for w in re.findall(r"[a-z]{3,}", folded) if not _FUNCTION.fullmatch(w)]
     for run in re.findall("[\u3400-\u9fff]+", folded):
         words.extend(run[i : i + 2] for i in range(len(run) - 1))
     return words

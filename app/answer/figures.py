@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from app.answer.units import CANONICAL, MEASURES, MONEY
 from retrieval.folding import fold_width
 from retrieval.numerals import NUMERAL_CLASS, chinese_number, english_number
 
@@ -78,47 +79,6 @@ _MANY = {
 _SCALE = {"百": 2, "千": 3, "万": 4, "亿": 8}
 _SIMPLE = {"half": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fifth": 5}
 
-# Longest first within each table; matched right after or right before the number.
-_MONEY = {
-    "人民币": "CNY", "rmb": "CNY", "cny": "CNY", "yuan": "CNY", "renminbi": "CNY", "￥": "CNY",
-    "¥": "CNY", "美元": "USD", "美金": "USD", "us$": "USD", "usd": "USD", "$": "USD",
-    "u.s. dollars": "USD", "us dollars": "USD", "dollars": "USD", "dollar": "USD",
-    "hk$": "HKD", "hkd": "HKD", "港元": "HKD", "港币": "HKD", "欧元": "EUR", "eur": "EUR",
-    "€": "EUR", "euros": "EUR", "euro": "EUR", "英镑": "GBP", "gbp": "GBP", "£": "GBP",
-    "pounds sterling": "GBP", "日元": "JPY", "jpy": "JPY", "yen": "JPY", "瑞士法郎": "CHF",
-    "chf": "CHF", "cad": "CAD", "c$": "CAD", "aud": "AUD", "a$": "AUD", "sgd": "SGD", "s$": "SGD",
-    "inr": "INR", "rs.": "INR", "nt$": "TWD", "新台币": "TWD", "cents": "cent", "cent": "cent",
-    "元": "CNY", "圆": "CNY",
-}  # fmt: skip
-_MEASURES = {
-    "工作日": "business day", "营业日": "business day", "交易日": "trading day",
-    "自然日": "day", "日历天": "day", "日历日": "day", "天": "day", "日": "day", "周": "week",
-    "星期": "week", "礼拜": "week", "月": "month", "季度": "quarter", "年": "year", "周年": "year",
-    "小时": "hour", "钟头": "hour", "分钟": "minute", "倍": "times", "平方米": "m²", "㎡": "m²",
-    "平方公里": "km²", "立方米": "m³", "公里": "km", "千米": "km", "毫米": "mm", "厘米": "cm",
-    "米": "m", "亩": "mu", "公顷": "ha", "公斤": "kg", "千克": "kg", "吨": "t", "克": "g",
-    "台": "台", "套": "套", "份": "份", "人": "人", "名": "人", "次": "次", "期": "期", "层": "层",
-    "户": "户", "股": "股", "岁": "岁", "页": "页", "件": "件", "辆": "辆", "批": "批",
-    "个百分点": "%", "个基点": "bp", "％": "%", "%": "%", "‰": "‰", "percent": "%",
-    "per cent": "%", "percentage points": "%", "basis points": "bp", "bps": "bp",
-    "business days": "business day", "business day": "business day",
-    "working days": "business day", "working day": "business day",
-    "banking days": "business day", "trading days": "trading day", "trading day": "trading day",
-    "calendar days": "day", "calendar day": "day", "consecutive days": "day", "days": "day",
-    "day": "day", "weeks": "week", "week": "week", "calendar months": "month",
-    "calendar month": "month", "months": "month", "month": "month", "calendar quarters": "quarter",
-    "quarters": "quarter", "calendar years": "year", "calendar year": "year", "years": "year",
-    "year": "year", "hours": "hour", "hour": "hour", "minutes": "minute", "minute": "minute",
-    "times": "times", "square feet": "ft²", "square meters": "m²", "square metres": "m²",
-    "miles": "mile", "mile": "mile", "kilometers": "km", "kilometres": "km", "feet": "ft",
-    "shares": "股",
-}  # fmt: skip
-# Factors to the unit in which values are compared.
-_CANONICAL: dict[str, tuple[Decimal, str]] = {
-    "year": (Decimal(12), "month"), "week": (Decimal(7), "day"), "‰": (Decimal("0.1"), "%"),
-    "bp": (Decimal("0.01"), "%"), "quarter": (Decimal(3), "month"),
-}  # fmt: skip
-
 
 def _escaped(words: Iterable[str]) -> str:
     return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
@@ -131,13 +91,13 @@ def _any(words: Sequence[str]) -> str:
 
 
 _BEFORE = re.compile(
-    rf"(?:(?<![a-z])(?P<unit>{_escaped(_MONEY)}))"
+    rf"(?:(?<![a-z])(?P<unit>{_escaped(MONEY)}))"
     r"(?:\s|[:：]|[（(](?:大写|小写)[)）])*(?P<minus>[-−])?\s*$",
     re.IGNORECASE,
 )
 _AFTER = re.compile(
     r"(?P<half1>个半(?=月|星期|小时))?(?:[\s-]*(?:\(|（)?\s*)(?:个(?!半))?"
-    rf"(?P<unit>{_any([*_MONEY, *_MEASURES])})"
+    rf"(?P<unit>{_any([*MONEY, *MEASURES])})"
     r"(?P<half2>半)?",
     re.IGNORECASE,
 )
@@ -182,25 +142,25 @@ def _read(folded: str, match: re.Match[str]) -> Figure | None:
         return None
     unit, half = "", Decimal(0)
     if after and _keeps(folded, match, after):
-        unit = (_MONEY | _MEASURES)[after["unit"].lower()]
+        unit = (MONEY | MEASURES)[after["unit"].lower()]
         half = Decimal("0.5") if after["half1"] or after["half2"] else half
         end = after.end()
     lone = match["hanzi"] and not unit and not before and _LONE.match(match[0])
     if lone and not _REPEATED.match(folded, end):
         return None
     if before and before["unit"].lower() not in ("元", "圆"):
-        if unit == "" or unit in _MONEY.values():
-            unit = _MONEY[before["unit"].lower()]
+        if unit == "" or unit in MONEY.values():
+            unit = MONEY[before["unit"].lower()]
         start = before.start("unit")
     value += half
-    if unit in _MONEY.values() and after and folded[end - 1] in "元圆":
+    if unit in MONEY.values() and after and folded[end - 1] in "元圆":
         minor = _MINOR.match(folded, end)
         if minor and minor[0]:
             value += _small(minor["jiao"]) / 10 + _small(minor["fen"]) / 100
             end = minor.end()
     if (before and before["minus"]) or _negative(folded, match.start()):
         value = -value
-    factor, canonical = _CANONICAL.get(unit, (Decimal(1), unit))
+    factor, canonical = CANONICAL.get(unit, (Decimal(1), unit))
     return Figure(start, end, folded[start:end], value * factor, canonical)
 
 
@@ -302,8 +262,8 @@ def _pair(folded: str, text: str, last: Figure, figure: Figure) -> Figure | None
     end, unit, factor = closing.end(), figure.unit, Decimal(1)
     after = _AFTER.match(folded, end)
     if after and "\n" not in folded[end : after.start("unit")]:
-        word = (_MONEY | _MEASURES)[after["unit"].lower()]
-        factor, unit = _CANONICAL.get(word, (Decimal(1), word))
+        word = (MONEY | MEASURES)[after["unit"].lower()]
+        factor, unit = CANONICAL.get(word, (Decimal(1), word))
         end = after.end()
     value = figure.value * factor if last.value == figure.value else None
     return Figure(last.start, end, text[last.start : end], value, unit)

@@ -111,8 +111,9 @@ class ScriptedEngine:
 
 
 def loaded(
-    text: str, name: str = "contract.txt", pages: Sequence[DocumentPage] = (), tokens: int = 1000
+    text: str, name: str = "contract.txt", pages: Sequence[DocumentPage] = (), ready: int = 1000
 ) -> LoadedDocument:
+    tokens = 1000
     media = "application/pdf" if pages else "text/plain"
     language = detect(text)
     listed = tuple(pages) or (DocumentPage(1, 0, len(text)),)
@@ -121,7 +122,7 @@ def loaded(
     record = DocumentRecord(
         id=f"doc-{name}", owner="local", name=name, sha256="0" * 64, size=len(text),
         media_type=media, language=language, status="completed", stage="done", progress_done=1,
-        progress_total=1, progress_unit="tokens", ready_tokens=tokens, total_tokens=tokens,
+        progress_total=1, progress_unit="tokens", ready_tokens=ready, total_tokens=tokens,
         page_count=len(listed), warnings=(), error_code=None, error_message=None,
         created_at=datetime(2026, 1, 1, tzinfo=UTC), timings=DocumentTimings(1.0, 2.0, 3.0),
     )  # fmt: skip
@@ -183,10 +184,10 @@ def test_the_answer_leads_with_the_quote_at_once() -> None:
 
 
 def test_phrasing_that_passes_is_shown_with_its_checks() -> None:
-    engine = ScriptedEngine("The Recipient's total liability is capped at USD 2 million.")
+    engine = ScriptedEngine("The Recipient is liable for a total of USD 2 million.")
     _, answer = run(engine, "What is the cap on liability?", loaded(NDA))
     assert answer.phrasing == "used"
-    assert answer.answer.endswith("capped at USD 2 million.")
+    assert answer.answer.endswith("total of USD 2 million.")
     assert [c.text for c in answer.checks if c.kind == "number"] == ["USD 2 million"]
 
 
@@ -198,6 +199,8 @@ def test_phrasing_that_passes_is_shown_with_its_checks() -> None:
         "The total liability of Acme shall not exceed USD 2,000,000.",
         "Clause 17 caps the total liability of the Recipient.",
         "Yes, the liability is capped.",
+        "What is the cap on liability?",
+        "The contract is a product of the Recipient.",
         "接收方的责任上限为2,000,000美元。",
         "“The Recipient is liable for raw material prices.”",
     ],
@@ -213,11 +216,9 @@ def test_phrasing_that_fails_is_not_shown(reply: str) -> None:
 
 
 def test_what_follows_a_failing_sentence_is_not_shown() -> None:
-    reply = (
-        "The liability shall not exceed USD 2,000,000. It rises to USD 5,000,000. Liability ends."
-    )
+    reply = "A total of USD 2 million. It rises to USD 5,000,000. The Recipient returns all."
     _, answer = run(ScriptedEngine(reply), "What is the cap on liability?", loaded(NDA))
-    assert answer.answer.endswith("USD 2,000,000.")
+    assert answer.answer.endswith("A total of USD 2 million.")
     assert (answer.phrasing, answer.status) == ("cut", "partial")
 
 
@@ -313,19 +314,19 @@ def test_pages_without_text_are_told_with_not_found() -> None:
 
 
 def test_markers_that_point_nowhere_are_removed() -> None:
-    reply = "The Recipient's liability shall not exceed USD 2,000,000 [7] [1] [0] 【3】 [1,9]."
+    reply = "A total of USD 2 million [7] [1] [0] 【3】 [1,9]."
     options = AskOptions(quotes=1)
     _, answer = run(
         ScriptedEngine(reply), "What is the cap on liability?", loaded(NDA), options=options
     )
-    assert answer.answer.endswith("USD 2,000,000 [1] [1].")
+    assert answer.answer.endswith("USD 2 million [1] [1].")
 
 
 @pytest.mark.parametrize(
     ("finish", "words"), [("length", "cut at the length limit"), ("repetition", "repeat itself")]
 )
 def test_a_cut_answer_says_so(finish: FinishReason, words: str) -> None:
-    reply = "The total liability shall not exceed USD 2,000,000. It applies to the"
+    reply = "A total of USD 2 million. It applies to the"
     _, answer = run(ScriptedEngine(reply, finish), "What is the cap on liability?", loaded(NDA))
     assert answer.finish_reason == finish
     assert words in answer.answer
@@ -334,7 +335,8 @@ def test_a_cut_answer_says_so(finish: FinishReason, words: str) -> None:
 
 
 def test_an_answer_before_reading_has_ended_is_partial() -> None:
-    _, answer = run(ScriptedEngine(read=0.25), "What is the cap on liability?", loaded(NDA))
+    engine, question = ScriptedEngine(read=0.25), "What is the cap on liability?"
+    _, answer = run(engine, question, loaded(NDA, ready=100))
     assert answer.status == "partial"
     assert answer.coverage.read_tokens == 250
     assert "250 of 1000 tokens" in answer.answer

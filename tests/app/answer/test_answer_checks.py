@@ -43,7 +43,7 @@ def test_a_true_sentence_is_not_marked(sentence: str) -> None:
 
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_every_seeded_lie_is_marked(sentence: str) -> None:
-    made = [lie for seed in range(12) for lie in lies(sentence, seed)]
+    made = [lie for seed in range(6) for lie in lies(sentence, seed)]
     assert made
     assert [lie.text for lie in made if not marked(lie.text, sentence)] == []
 
@@ -54,7 +54,7 @@ REWORDED = [
     (SENTENCES[3], "It starts on March 1, 2024 and runs for 60 months."),
     (SENTENCES[3], "It starts in March 2024."),
     (SENTENCES[12], "乙方收到1,500,000元，期限为30天。"),
-    (SENTENCES[12], "Party A pays RMB 1.5 million within thirty days."),
+    (SENTENCES[12], "The price of RMB 1.5 million is due within thirty days."),
     (SENTENCES[13], "违约金为每日0.05%，上限为10%。"),
     (SENTENCES[15], "The contract takes effect on 2024-03-01 for five years."),
     (SENTENCES[16], "预付款为500万元。"),
@@ -63,7 +63,7 @@ REWORDED = [
 
 @pytest.mark.parametrize(("span", "text"), REWORDED, ids=lambda pair: pair[:24])
 def test_the_same_figures_in_another_form_pass(span: str, text: str) -> None:
-    assert [c for c in check_text(text, [span], question="Party A?") if not c.ok] == []
+    assert [c for c in check_text(text, [span]) if not c.ok] == []
 
 
 WRONG = [
@@ -112,10 +112,8 @@ def test_the_clause_that_is_cited_may_be_named() -> None:
     assert marked("Clause 12.4 limits it.", "Liability is limited.", labels=["12.3(b)"])
 
 
-def test_names_may_come_from_the_question_but_figures_may_not() -> None:
-    span = "The fee is payable monthly."
-    assert marked("Acme pays it monthly.", span, question="Does Acme pay 500?") == []
-    assert marked("Acme pays 500 monthly.", span, question="Does Acme pay 500?") == ["500"]
+def test_a_name_that_only_the_question_has_is_marked() -> None:
+    assert marked("The fee is payable monthly by Acme.", "The fee is payable monthly.") == ["Acme"]
 
 
 def test_checks_point_into_the_answer() -> None:
@@ -129,5 +127,5 @@ def test_checks_point_into_the_answer() -> None:
 
 def test_foreign_words_counts_what_is_not_in_the_text() -> None:
     span = "The governing law is the law of Hong Kong."
-    assert foreign_words("Governing law: Hong Kong.", [span], "") == 0
-    assert foreign_words("Dinosaurs roamed ancient valleys.", [span], "") == 1
+    assert foreign_words("Governing law: Hong Kong.", [span]) == 0
+    assert foreign_words("Dinosaurs roamed ancient valleys.", [span]) == 1
