@@ -28,13 +28,17 @@ class DocumentTokens:
 
     `key` names its KV (hash of owner and content). `token_ids` is the whole document. `blocks` are
     half-open token ranges that cover it in order. `anchors` holds, for each block, positions (in
-    the document) of its anchor tokens; empty when reading is independent.
+    the document) of its anchor tokens; empty when reading is independent. `sinks` are the tokens
+    that every block sees first: the prompt's beginning, up to where the document would stand. KV
+    is never shared between different `owner`s.
     """
 
     key: str
     token_ids: tuple[int, ...]
     blocks: tuple[tuple[int, int], ...]
     anchors: tuple[tuple[int, ...], ...] = ()
+    sinks: tuple[int, ...] = ()
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +58,11 @@ class ReadProgress:
 class Request:
     """One generation.
 
-    `prompt_ids` is the text prompt (template, re-injected text, question). With `document`, its
-    prefix `prompt_ids[:sink_len]` holds the sinks, then come the KV pages of `evidence` (half-open
-    token ranges of the document, best last, rounded outwards to pages), then the rest of the
-    prompt with full attention.
+    `prompt_ids` is the text prompt (template, re-injected text, question). With `document_key`,
+    attention sees `prompt_ids[:sink_len]` (the sinks), the `anchors` (positions in the document),
+    the KV pages of `evidence` (half-open token ranges of the document, best last, rounded outwards
+    to pages), then the rest of the prompt. `sink_len` 0 with a document takes the sinks that the
+    document was read with, which are then not part of `prompt_ids`.
     """
 
     request_id: str
@@ -65,6 +70,8 @@ class Request:
     sampling: SamplingParams = SamplingParams()
     document_key: str | None = None
     evidence: tuple[tuple[int, int], ...] = ()
+    sink_len: int = 0
+    anchors: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,63 @@
+"""What one request's attention sees: rotated keys and values, growing token by token.
+
+A context begins with sinks, anchors and evidence pages, gathered once and rotated to consecutive
+positions; then the question and the answer are appended. It knows no scheduling.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from backend.layers.rope import Rope, rotate
+from backend.ops.prefix_attention import Implementation, prefix_attention
+
+
+class Context:
+    """KV of one request, `[layers, kv_heads, capacity, head_dim]`, `length` tokens of it filled."""
+
+    def __init__(
+        self,
+        prefix_keys: torch.Tensor,
+        prefix_values: torch.Tensor,
+        extra: int,
+        rope: Rope,
+        impl: Implementation,
+    ) -> None:
+        """`prefix_keys` (before rotation) and `prefix_values`: [layers, kv_heads, n, head_dim];
+        room is made for `extra` more tokens."""
+        layers, heads, length, width = prefix_keys.shape
+        self.length = length
+        self.capacity = length + extra
+        size = (layers, heads, self.capacity, width)
+        self._keys = prefix_keys.new_empty(size)
+        self._values = prefix_keys.new_empty(size)
+        self._rope = rope
+        self._impl: Implementation = impl
+        self._tables = rope.tables(0, 0)
+        cos, sin = rope.tables(0, length)
+        self._keys[:, :, :length] = rotate(prefix_keys, cos, sin)
+        self._values[:, :, :length] = prefix_values
+
+    def begin(self, new: int) -> None:
+        """Announce `new` tokens, whose `attend` calls follow layer by layer, then `end`."""
+        cos, sin = self._rope.tables(self.length, self.length + new)
+        self._tables = cos[:, None], sin[:, None]
+
+    def attend(self, layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        """Append one layer's k and v [new, kv_heads, d], return attention of q [new, heads, d] as
+        [new, heads * d]."""
+        new, kv_heads, width = k.shape
+        first, last = self.length, self.length + new
+        cos, sin = self._tables
+        keys, values = self._keys[layer], self._values[layer]
+        keys[:, first:last] = rotate(k, cos, sin).transpose(0, 1)
+        values[:, first:last] = v.transpose(0, 1)
+        grouped = rotate(q, cos, sin).view(new, kv_heads, -1, width).permute(1, 2, 0, 3)
+        out = prefix_attention(
+            grouped.contiguous(), keys[:, :last], values[:, :last], impl=self._impl
+        )
+        return out.permute(2, 0, 1, 3).reshape(new, -1)
+
+    def end(self, new: int) -> None:
+        """All layers of `new` tokens are in."""
+        self.length += new

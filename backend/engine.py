@@ -1,0 +1,447 @@
+"""The engine: documents and requests in, token events out, from a thread of its own.
+
+The thread's loop is `schedule`, `run`, `commit`. Everything that touches the model or the KV store
+happens there; callers put commands into a queue and read events and progress. Knows no text of
+documents and no HTTP.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from collections.abc import Sequence as SequenceOf
+from typing import TypeVar
+
+import torch
+
+from backend.batch import Batch, Decode, Prefill, ReadBlock
+from backend.config import ModelConfig
+from backend.context_plan import ContextPlan, plan_context
+from backend.engine_config import EngineConfig
+from backend.errors import BackendError, EngineBusy, EngineClosed, RequestTooLarge, UnknownDocument
+from backend.loader import load_checkpoint
+from backend.models import Decoder
+from backend.reading import DocumentReading
+from backend.runner import Runner
+from backend.scheduler import Scheduler
+from backend.sequence import Sequence
+from backend.ticket import ReadTicket
+from backend.tokenizer import Tokenizer
+from backend.types import DocumentTokens, ReadProgress, Request, TokenEvent
+from kvstore.errors import PoolExhausted
+from kvstore.pool import page_bytes
+from kvstore.store import KVStore
+from kvstore.types import PAGE_TOKENS, KVShape, StoreCounters
+
+_log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+
+class Engine:
+    """One model on one device. Safe to call from any thread."""
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        model: Decoder,
+        tokenizer: Tokenizer,
+        fingerprint: str,
+        store: KVStore,
+    ) -> None:
+        """Use `Engine.open`."""
+        self.settings = config
+        self.config: ModelConfig = model.config
+        self.tokenizer = tokenizer
+        self.fingerprint = fingerprint
+        self._store = store
+        self._kv_format = f"{config.resolved_precision()}/{store.pool.data.dtype}/{config.reading}"
+        self._runner = Runner(model, store.pool)
+        self._scheduler = Scheduler(config.prefill_chunk)
+        self._documents: dict[str, DocumentReading] = {}
+        self._commands: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._live: dict[str, Sequence] = {}
+        self._held: dict[Sequence, set[bytes]] = {}
+        self._closed = False
+        self._thread = threading.Thread(target=self._loop, name="engine", daemon=True)
+
+    @classmethod
+    def open(cls, config: EngineConfig) -> Engine:
+        """Load the model and start the engine's thread.
+
+        Raises CheckpointError for a model that can't be used and BackendError for a device or
+        budget that can't.
+        """
+        if config.threads:
+            torch.set_num_threads(config.threads)
+        if config.block_tokens % PAGE_TOKENS:
+            raise BackendError(f"block_tokens must be a multiple of {PAGE_TOKENS}")
+        precision = config.resolved_precision()
+        device = torch.device(config.device)
+        if precision == "int8" and device.type != "cpu":
+            raise BackendError("int8 weights run on CPUs only; use bfloat16 on a GPU")
+        checkpoint = load_checkpoint(config.model)
+        model = Decoder(checkpoint.config, checkpoint.tensors, precision, device)
+        shape = KVShape(model.config.layers, model.config.kv_heads, model.config.head_dim)
+        pages = config.kv_budget // page_bytes(shape, model.compute_dtype)
+        if pages < config.block_tokens // PAGE_TOKENS + 1:
+            raise BackendError(
+                f"A KV budget of {config.kv_budget} bytes holds {pages} pages, less than one block "
+                f"of {config.block_tokens} tokens; raise it"
+            )
+        store = KVStore(shape, pages, model.compute_dtype, device)
+        engine = cls(config, model, checkpoint.tokenizer, checkpoint.fingerprint, store)
+        engine._thread.start()
+        return engine
+
+    @property
+    def block_tokens(self) -> int:
+        """Tokens of one block of reading."""
+        return self.settings.block_tokens
+
+    @property
+    def alive(self) -> bool:
+        """Whether the engine's thread runs."""
+        return self._thread.is_alive()
+
+    @property
+    def counters(self) -> StoreCounters:
+        """Block look-ups and evictions since the engine opened."""
+        return self._store.counters
+
+    def split_blocks(self, token_count: int) -> tuple[tuple[int, int], ...]:
+        """Half-open block ranges that cover `token_count` tokens."""
+        size = self.block_tokens
+        return tuple((i, min(i + size, token_count)) for i in range(0, token_count, size))
+
+    def read(
+        self, document: DocumentTokens, *, first_blocks: SequenceOf[int] = (), lazy: bool = False
+    ) -> ReadTicket:
+        """Make a document known and read it in the background; returns at once.
+
+        `first_blocks` are read before the rest. With `lazy` only the blocks that questions need
+        are read. Raises RequestTooLarge when the document can't fit in the KV pool.
+        """
+        needed = sum(-(-(end - start) // PAGE_TOKENS) for start, end in document.blocks)
+        if not lazy and needed > self._store.pool.total:
+            raise RequestTooLarge(
+                f"The document needs {needed} KV pages and the pool has {self._store.pool.total}: "
+                "raise the KV budget (FINEPRINT_KV_BUDGET_MB) or split the document"
+            )
+        reading = DocumentReading(document, self.fingerprint, self._kv_format, self._store)
+
+        def begin() -> None:
+            self._scheduler.drop_reading(document.key)
+            self._documents[document.key] = reading
+            if lazy:
+                return
+            reading.wanted = True
+            for index in first_blocks:
+                self._read_now(reading, index)
+            self._scheduler.add_reading(reading)
+
+        # Registered at once so that a question right after finds it.
+        self._documents[document.key] = reading
+        self._send(begin)
+        return ReadTicket(reading, self._wake)
+
+    def progress(self, key: str) -> ReadProgress | None:
+        """Reading state of a document, None when the engine doesn't know it."""
+        reading = self._documents.get(key)
+        return None if reading is None else reading.progress()
+
+    def forget(self, key: str) -> None:
+        """Drop a document and its KV. Blocks that another document shares are dropped as well."""
+
+        def drop() -> None:
+            self._scheduler.drop_reading(key)
+            reading = self._documents.pop(key, None)
+            if reading is not None:
+                reading.cancelled = True
+                for block in reading.keys:
+                    self._store.forget(block)
+                reading.notify()
+
+        self._send(drop)
+
+    def generate(self, request: Request) -> Iterator[TokenEvent]:
+        """Run a request; yields its events. Closing the iterator cancels it.
+
+        Raises InvalidSampling, UnknownDocument, RequestTooLarge, EngineBusy or EngineClosed before
+        the first event; what goes wrong later is the last event's `error`.
+        """
+        sequence = self._admit(request)
+        self._live[request.request_id] = sequence
+        self._send(lambda: self._scheduler.add(sequence))
+        return self._events(sequence)
+
+    def cancel(self, request_id: str) -> None:
+        """End a request soon; harmless when it is finished or unknown."""
+        sequence = self._live.get(request_id)
+        if sequence is not None:
+            sequence.cancelled = True
+            self._wake()
+
+    def score(
+        self,
+        prompt_ids: SequenceOf[int],
+        continuation_ids: SequenceOf[int],
+        *,
+        document_key: str | None = None,
+        evidence: SequenceOf[tuple[int, int]] = (),
+        sink_len: int = 0,
+    ) -> tuple[float, ...]:
+        """Log-probabilities of the continuation's tokens after the prompt (and the evidence)."""
+        request = Request("score", tuple(prompt_ids), document_key=document_key,
+                          evidence=tuple(evidence), sink_len=sink_len)  # fmt: skip
+        sequence = self._admit(request, len(continuation_ids))
+        return self._call(lambda: self._score(sequence, tuple(continuation_ids)))
+
+    def close(self) -> None:
+        """Stop the thread; requests under way end with an error."""
+        if not self._closed:
+            self._closed = True
+            self._commands.put(None)
+            self._thread.join()
+
+    def _admit(self, request: Request, extra: int = 0) -> Sequence:
+        if self._closed or not self.alive:
+            raise EngineClosed("The engine is closed; restart the server")
+        if not request.prompt_ids:
+            raise RequestTooLarge("The prompt is empty; give at least one token")
+        if request.document_key is not None and request.document_key not in self._documents:
+            raise UnknownDocument(f"No document {request.document_key} was given to the engine")
+        if self._scheduler.waiting >= self.settings.max_waiting:
+            raise EngineBusy("Too many questions are waiting; try again in a moment")
+        evidence = sum(last - first for first, last in request.evidence)
+        tokens = len(request.prompt_ids) + evidence + extra + request.sampling.max_tokens
+        if tokens > self.config.max_positions:
+            raise RequestTooLarge(
+                f"The prompt, its evidence and the answer need {tokens} tokens and the model takes "
+                f"{self.config.max_positions}: give less evidence or a lower max_tokens"
+            )
+        return Sequence(request, self.tokenizer, self.config.eos_ids)
+
+    def _send(self, command: Callable[[], None]) -> None:
+        if self._closed or not self.alive:
+            raise EngineClosed("The engine is closed; restart the server")
+        self._commands.put(command)
+
+    def _wake(self) -> None:
+        self._commands.put(lambda: None)
+
+    def _call(self, job: Callable[[], _T]) -> _T:
+        """Run `job` in the engine's thread and wait for its result."""
+        answers: queue.SimpleQueue[tuple[_T | None, BaseException | None]] = queue.SimpleQueue()
+
+        def run() -> None:
+            try:
+                answers.put((job(), None))
+            except Exception as error:
+                answers.put((None, error))
+
+        self._send(run)
+        while True:
+            try:
+                result, error = answers.get(timeout=1.0)
+                break
+            except queue.Empty:
+                if not self.alive:
+                    raise EngineClosed("The engine stopped while it worked") from None
+        if error is not None:
+            raise error
+        return result  # type: ignore[return-value]
+
+    def _events(self, sequence: Sequence) -> Iterator[TokenEvent]:
+        last = None
+        try:
+            while last is None or last.finish_reason is None:
+                try:
+                    last = sequence.events.get(timeout=1.0)
+                except queue.Empty:
+                    if not self.alive:
+                        raise EngineClosed("The engine stopped while it answered") from None
+                    continue
+                yield last
+        finally:
+            if last is None or last.finish_reason is None:
+                self.cancel(sequence.request.request_id)
+            self._live.pop(sequence.request.request_id, None)
+
+    def _loop(self) -> None:
+        try:
+            while self._take_commands():
+                self._drop_cancelled()
+                batch = self._schedule()
+                if batch is not None:
+                    self._run(batch)
+                self._scheduler.sweep()
+                self._let_go()
+        finally:
+            for sequence in self._scheduler.sequences():
+                sequence.fail("The engine was closed before the answer was done")
+            for reading in list(self._documents.values()):
+                reading.notify()
+
+    def _take_commands(self) -> bool:
+        """Run what was asked for, waiting when there is nothing else to do. False: close."""
+        while self._scheduler.idle or not self._commands.empty():
+            command = self._commands.get()
+            if command is None:
+                return False
+            command()
+        return True
+
+    def _drop_cancelled(self) -> None:
+        for sequence in self._scheduler.sequences():
+            if sequence.cancelled:
+                sequence.cancel()
+        self._scheduler.sweep()
+
+    def _schedule(self) -> Batch | None:
+        wanted = None
+        sequence = self._scheduler.next_waiting()
+        if sequence is not None:
+            try:
+                sequence.start()
+                wanted = self._open_context(sequence)
+            except (BackendError, PoolExhausted) as error:
+                sequence.fail(str(error))
+                self._scheduler.sweep()
+        return self._scheduler.schedule(wanted)
+
+    def _open_context(self, sequence: Sequence) -> ReadBlock | None:
+        """Open the request's context, or say which block must be read before."""
+        plan = self._plan(sequence.request)
+        self._hold(sequence, plan)
+        if missing := plan.missing():
+            return ReadBlock(plan.reading, missing[0], sequence)
+        self._fill_context(sequence, plan, sequence.request.sampling.max_tokens)
+        self._scheduler.begin_filling(sequence)
+        return None
+
+    def _hold(self, sequence: Sequence, plan: ContextPlan) -> None:
+        """Keep what is there of the request's blocks while the others are read."""
+        held = self._held.setdefault(sequence, set())
+        for key in plan.keys():
+            if key not in held and self._store.contains(key):
+                self._store.hold(key)
+                held.add(key)
+
+    def _let_go(self) -> None:
+        """Contexts hold copies: once one is open, or its request is over, its blocks may go."""
+        for sequence in [s for s in self._held if s.finished or s.context is not None]:
+            for key in self._held.pop(sequence):
+                self._store.unhold(key)
+
+    def _plan(self, request: Request) -> ContextPlan:
+        if request.document_key is None:
+            return plan_context(request, None)
+        reading = self._documents.get(request.document_key)
+        if reading is None:
+            raise UnknownDocument("The document was deleted while its question waited")
+        return plan_context(request, reading)
+
+    def _fill_context(self, sequence: Sequence, plan: ContextPlan, extra: int) -> None:
+        table = plan.table(self._store)
+        sequence.context = self._runner.open_context(
+            plan.sinks, plan.anchor_places(self._store), table, sequence.prompt_left + extra
+        )
+        in_prompt = sequence.request.sink_len
+        sequence.context_tokens = sequence.context.length - in_prompt
+        sequence.cached_tokens = max(sequence.context.length - sequence.read_tokens, 0)
+
+    def _run(self, batch: Batch) -> None:
+        """One step. A failure ends the requests of this step, not the engine."""
+        try:
+            if isinstance(batch, ReadBlock):
+                self._read_now(batch.reading, batch.index, batch.asker)
+            elif isinstance(batch, Prefill):
+                self._prefill(batch)
+            else:
+                self._decode(batch)
+        except Exception as error:
+            _log.exception("a step of the engine failed")
+            self._fail(batch, error)
+
+    def _fail(self, batch: Batch, error: Exception) -> None:
+        message = str(error) or type(error).__name__
+        if isinstance(batch, ReadBlock):
+            if batch.asker is not None:
+                batch.asker.fail(message)
+            else:
+                batch.reading.error = message
+                batch.reading.notify()
+        elif isinstance(batch, Prefill):
+            batch.sequence.fail(message)
+        else:
+            for sequence in batch.sequences:
+                sequence.fail(message)
+
+    def _read_now(
+        self, reading: DocumentReading, index: int, asker: Sequence | None = None
+    ) -> None:
+        token_ids, key = reading.tokens_of(index), reading.keys[index]
+        if self._store.lookup(key, token_ids) is not None:
+            return
+        pages = self._store.reserve(len(token_ids))
+        try:
+            anchors = [
+                (self._store.block(reading.keys[block]).pages[page], slot)
+                for block, page, slot in map(reading.locate, reading.anchors_before(index))
+            ]
+            self._runner.read_block(token_ids, reading.document.sinks, anchors, pages)
+        except BaseException:
+            self._store.abandon(pages)
+            raise
+        self._store.commit(key, token_ids, pages)
+        reading.computed_tokens += len(token_ids)
+        if asker is not None:
+            asker.read_tokens += len(token_ids)
+        reading.notify()
+
+    def _prefill(self, batch: Prefill) -> None:
+        sequence = batch.sequence
+        if sequence.context is None:
+            raise BackendError("a request without a context was scheduled")
+        first = sequence.filled
+        ids = sequence.request.prompt_ids[first : first + batch.tokens]
+        hidden = self._runner.extend([sequence.context], [ids])[0]
+        sequence.filled += len(ids)
+        if sequence.prompt_left == 0:
+            sequence.accept(self._runner.logits(hidden[-1:])[0])
+
+    def _decode(self, batch: Decode) -> None:
+        contexts = [s.context for s in batch.sequences if s.context is not None]
+        hidden = self._runner.extend(contexts, [[s.tokens[-1]] for s in batch.sequences])
+        for sequence, row in zip(
+            batch.sequences, self._runner.logits(torch.cat(hidden)), strict=True
+        ):
+            sequence.accept(row)
+
+    def _score(self, sequence: Sequence, continuation: tuple[int, ...]) -> tuple[float, ...]:
+        plan = self._plan(sequence.request)
+        try:
+            self._hold(sequence, plan)
+            while missing := plan.missing():
+                self._read_now(plan.reading, missing[0], sequence)
+                self._hold(sequence, plan)
+            self._fill_context(sequence, plan, len(continuation))
+        finally:
+            sequence.finished = sequence.context is None
+            self._let_go()
+        if sequence.context is None:
+            raise BackendError("scoring lost its context")
+        prompt = sequence.request.prompt_ids[sequence.filled :]
+        rest = (*prompt, *continuation)
+        scores: list[float] = []
+        for start in range(0, len(rest) - 1, self.settings.prefill_chunk):
+            ids = rest[start : min(start + self.settings.prefill_chunk, len(rest) - 1)]
+            hidden = self._runner.extend([sequence.context], [ids])[0]
+            first = max(len(prompt) - 1 - start, 0)
+            if first < len(ids):
+                targets = torch.tensor(rest[start + first + 1 : start + len(ids) + 1])
+                logits = self._runner.logits(hidden[first:]).log_softmax(-1)
+                scores += logits.gather(1, targets[:, None])[:, 0].tolist()
+        return tuple(scores)

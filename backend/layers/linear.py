@@ -1,0 +1,97 @@
+"""Linear layers in the number formats of the engine: `y = x W^T (+ b)`.
+
+`Int8Linear` quantises weights per output channel once and activations per token at each call
+(symmetric, as LLM.int8() without the outlier split, arXiv 2208.07339). On a CPU with VNNI it was
+measured at 760 GOP/s where bf16 reached 374 GFLOP/s (2 cores of a Zen 4, 512 rows, torch 2.13), and
+at one row it reads half the bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch.nn import functional
+
+Precision = Literal["float32", "bfloat16", "float16", "int8"]
+
+_PACKED_ROWS = 16
+"""From this many rows on the packed oneDNN kernel wins over `torch._int_mm` (measured at 576 x 3072:
+1 row 22 against 53 us, 8 rows 95 against 93 us, 512 rows equal but with the result in bf16)."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuantisedRows:
+    """Rows quantised to int8: `values` [rows, width] times `scale` [rows, 1] (float32)."""
+
+    values: torch.Tensor
+    scale: torch.Tensor
+
+
+def quantise_rows(x: torch.Tensor) -> QuantisedRows:
+    """Symmetric int8 per row. A row of zeros keeps scale 0."""
+    x = x.float()
+    peak = x.abs().amax(-1, keepdim=True)
+    inverse = 127.0 / peak.clamp_min(1e-30)
+    return QuantisedRows((x * inverse).round_().to(torch.int8), peak / 127.0)
+
+
+class DenseLinear:
+    """Weights [out, in] in a floating format; computes in that format."""
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None = None) -> None:
+        self.weight = weight
+        self.bias = bias
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """[rows, in] of any float dtype to [rows, out] in the weights' dtype."""
+        return functional.linear(x.to(self.weight.dtype), self.weight, self.bias)
+
+
+class Int8Linear:
+    """Weights [out, in] as int8 with a scale per output channel; results in bfloat16."""
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None = None) -> None:
+        rows = quantise_rows(weight)
+        self.values = rows.values.contiguous()
+        self.scale = rows.scale.flatten()
+        self._zero_points = torch.zeros(weight.shape[0], dtype=torch.long)
+        self._packed = torch.ops.onednn.qlinear_prepack(self.values, None)
+        self.bias = None if bias is None else bias.to(torch.bfloat16)
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """[rows, in] of any float dtype to [rows, out] in bfloat16."""
+        return self.from_rows(quantise_rows(x))
+
+    def from_rows(self, rows: QuantisedRows) -> torch.Tensor:
+        """The same for rows that are quantised already."""
+        if rows.values.shape[0] < _PACKED_ROWS:
+            exact = torch._int_mm(rows.values, self.values.t())
+            out = (exact * (rows.scale * self.scale)).to(torch.bfloat16)
+        else:
+            out = self._packed_product(rows)
+        return out if self.bias is None else out.add_(self.bias)
+
+    def _packed_product(self, rows: QuantisedRows) -> torch.Tensor:
+        # oneDNN's fast path wants unsigned activations: flipping the top bit adds 128.
+        unsigned = rows.values.view(torch.uint8).bitwise_xor(0x80)
+        out: torch.Tensor = torch.ops.onednn.qlinear_pointwise(
+            unsigned, 1.0, 128, self._packed, self.scale, self._zero_points,
+            None, 1.0, 0, torch.bfloat16, "none", [], "",
+        )  # fmt: skip
+        return out.mul_(rows.scale.to(torch.bfloat16))
+
+
+Linear = DenseLinear | Int8Linear
+
+
+def make_linear(
+    weight: torch.Tensor, bias: torch.Tensor | None, precision: Precision, device: torch.device
+) -> Linear:
+    """A linear layer of the given precision on the given device."""
+    if precision == "int8":
+        return Int8Linear(weight.float(), bias)
+    dtype: torch.dtype = getattr(torch, precision)
+    moved = None if bias is None else bias.to(device, dtype)
+    return DenseLinear(weight.to(device, dtype).contiguous(), moved)

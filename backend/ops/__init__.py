@@ -1,0 +1,1 @@
+"""Operations with a reference in torch (the specification) and faster implementations."""

@@ -1,0 +1,30 @@
+"""torch's scaled_dot_product_attention, for GPUs and as the dense baseline.
+
+Its causal mask starts at the first key, so the prefix is given as rows of queries whose results are
+thrown away when the prefix is short, and as an explicit mask otherwise.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional
+
+
+def prefix_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """See the package."""
+    heads, group, new, width = q.shape
+    length = k.shape[1]
+    flat = q.reshape(1, heads * group, new, width)
+    keys = k.repeat_interleave(group, 0)[None]
+    values = v.repeat_interleave(group, 0)[None]
+    prefix = length - new
+    if new == 1:
+        out = functional.scaled_dot_product_attention(flat, keys, values)
+    elif prefix <= new // 4:
+        padded = functional.pad(flat, (0, 0, prefix, 0))
+        out = functional.scaled_dot_product_attention(padded, keys, values, is_causal=True)
+        out = out[:, :, prefix:]
+    else:
+        visible = torch.ones(new, length, dtype=torch.bool, device=q.device).tril_(prefix)
+        out = functional.scaled_dot_product_attention(flat, keys, values, attn_mask=visible)
+    return out.reshape(q.shape)

@@ -1,0 +1,115 @@
+"""A document on its way into the KV store: its blocks' keys and what is still to be read."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from array import array
+
+from backend.types import DocumentTokens, ReadProgress
+from kvstore.keys import block_key
+from kvstore.store import KVStore
+from kvstore.types import PAGE_TOKENS
+
+
+class DocumentReading:
+    """One document known to the engine.
+
+    `keys[i]` names the KV of block i. `wanted` says that all of it shall be read; without it only
+    the blocks that a question needs are. Counters change in the engine's thread; `progress` may be
+    asked for from any.
+    """
+
+    def __init__(
+        self, document: DocumentTokens, model: str, kv_format: str, store: KVStore
+    ) -> None:
+        self.document = document
+        self.keys = _block_keys(document, model, kv_format)
+        self.wanted = False
+        self.cancelled = False
+        self.error = ""
+        self.computed_tokens = 0
+        self.changed = threading.Condition()
+        self._store = store
+
+    def missing(self, indexes: range | list[int]) -> list[int]:
+        """Those of the given blocks that have no KV."""
+        return [index for index in indexes if not self._store.contains(self.keys[index])]
+
+    def tokens_of(self, index: int) -> tuple[int, ...]:
+        """Token ids of block `index`."""
+        first, last = self.document.blocks[index]
+        return self.document.token_ids[first:last]
+
+    def blocks_of(self, first: int, last: int) -> list[int]:
+        """Indexes of the blocks that hold tokens of [first, last)."""
+        return [
+            index
+            for index, (start, end) in enumerate(self.document.blocks)
+            if start < last and first < end
+        ]
+
+    def needed_before(self, index: int) -> list[int]:
+        """Blocks whose KV must be there before block `index` can be read."""
+        return list(range(index)) if self.document.anchors else []
+
+    def anchors_before(self, index: int) -> list[int]:
+        """Document positions of the anchors of all blocks before `index`."""
+        return [place for anchors in self.document.anchors[:index] for place in anchors]
+
+    def locate(self, position: int) -> tuple[int, int, int]:
+        """(block, page in the block, token in the page) of a document position."""
+        for index, (start, end) in enumerate(self.document.blocks):
+            if start <= position < end:
+                return index, (position - start) // PAGE_TOKENS, (position - start) % PAGE_TOKENS
+        raise ValueError(f"position {position} is outside the document")
+
+    def progress(self) -> ReadProgress:
+        """Where reading stands, from the store itself."""
+        read = sum(
+            end - start
+            for key, (start, end) in zip(self.keys, self.document.blocks, strict=True)
+            if self._store.contains(key)
+        )
+        total = len(self.document.token_ids)
+        if self.error:
+            status = "failed"
+        elif read == total:
+            status = "done"
+        elif self.cancelled:
+            status = "cancelled"
+        else:
+            status = "reading" if self.computed_tokens else "queued"
+        return ReadProgress(
+            key=self.document.key,
+            read_tokens=read,
+            total_tokens=total,
+            computed_tokens=self.computed_tokens,
+            status=status,  # type: ignore[arg-type]
+            error=self.error,
+        )
+
+    def notify(self) -> None:
+        """Wake those who wait for progress."""
+        with self.changed:
+            self.changed.notify_all()
+
+
+def _block_keys(document: DocumentTokens, model: str, kv_format: str) -> tuple[bytes, ...]:
+    keys = []
+    context = b""
+    for index, (first, last) in enumerate(document.blocks):
+        key = block_key(
+            model=model,
+            kv_format=kv_format,
+            owner=document.owner,
+            sinks=document.sinks,
+            token_ids=document.token_ids[first:last],
+            context=context,
+        )
+        keys.append(key)
+        if document.anchors:
+            # Chained: a block depends on all before it and on which of their tokens it sees.
+            chosen = array("q", document.anchors[index]).tobytes()
+            context = hashlib.sha256(context + key + chosen).digest()
+    return tuple(keys)

@@ -1,0 +1,123 @@
+"""One request on its way through the engine: the only value here that changes."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Sequence as SequenceOf
+
+from backend.context import Context
+from backend.detokenizer import IncrementalDecoder
+from backend.repetition import is_looping
+from backend.sampler import Sampler
+from backend.stop import StopMatcher
+from backend.tokenizer import Tokenizer
+from backend.types import EngineTimings, FinishReason, Request, TokenEvent, Usage
+
+
+class Sequence:
+    """State of a request: waiting, then filling its context, then decoding, then finished.
+
+    Owned by the engine's thread; only `events` is read elsewhere.
+    """
+
+    def __init__(self, request: Request, tokenizer: Tokenizer, eos_ids: SequenceOf[int]) -> None:
+        """Raises InvalidSampling."""
+        self.request = request
+        self.events: queue.SimpleQueue[TokenEvent] = queue.SimpleQueue()
+        self.context: Context | None = None
+        self.filled = request.sink_len
+        self.tokens: list[int] = []
+        self.finished = False
+        self.cancelled = False
+        self.context_tokens = 0
+        self.cached_tokens = 0
+        self.read_tokens = 0
+        self._sampler = Sampler(request.sampling)
+        self._decoder = IncrementalDecoder(tokenizer)
+        self._stopper = StopMatcher(request.sampling.stop)
+        self._eos_ids = frozenset(eos_ids)
+        self._arrived = time.perf_counter()
+        self._started: float | None = None
+        self._first_token: float | None = None
+
+    @property
+    def prompt_left(self) -> int:
+        """Prompt tokens that are not in the context yet."""
+        return len(self.request.prompt_ids) - self.filled
+
+    def start(self) -> None:
+        """Work on this request begins (time in the queue ends)."""
+        if self._started is None:
+            self._started = time.perf_counter()
+
+    def accept(self, logits: object) -> None:
+        """Choose the next token from logits [vocab] and emit its event, the last one if it ends
+        the answer."""
+        token, _ = self._sampler.next(logits, self.tokens)  # type: ignore[arg-type]
+        if self._first_token is None:
+            self._first_token = time.perf_counter()
+        if token in self._eos_ids and not self.request.sampling.ignore_eos:
+            self._emit_last(token, "stop", self._decoder.flush())
+            return
+        self.tokens.append(token)
+        text, stopped = self._stopper.push(self._decoder.push(token))
+        if stopped:
+            self._finish(token, text, "stop")
+        elif len(self.tokens) >= self.request.sampling.max_tokens:
+            self._emit_last(token, "length", self._decoder.flush(), text)
+        elif is_looping(self.tokens):
+            self._emit_last(token, "repetition", self._decoder.flush(), text)
+        else:
+            self._put(token, text)
+
+    def fail(self, error: str) -> None:
+        """End with an error."""
+        if not self.finished:
+            self._finish(None, "", "error", error)
+
+    def cancel(self) -> None:
+        """End because the asker went away."""
+        if not self.finished:
+            self._finish(None, "", "cancelled")
+
+    def _emit_last(self, token: int, reason: FinishReason, rest: str, text: str = "") -> None:
+        more, stopped = self._stopper.push(rest)
+        held = "" if stopped else self._stopper.flush()
+        self._finish(token, text + more + held, "stop" if stopped else reason)
+
+    def _put(self, token: int, text: str) -> None:
+        index = len(self.tokens) - 1
+        self.events.put(TokenEvent(self.request.request_id, index, token, text))
+
+    def _finish(self, token: int | None, text: str, reason: FinishReason, error: str = "") -> None:
+        self.finished = True
+        self.context = None
+        self.events.put(
+            TokenEvent(
+                request_id=self.request.request_id,
+                index=max(len(self.tokens) - 1, 0),
+                token_id=token,
+                text=text,
+                finish_reason=reason,
+                usage=Usage(
+                    prompt_tokens=self.context_tokens + len(self.request.prompt_ids),
+                    cached_tokens=self.cached_tokens,
+                    read_tokens=self.read_tokens,
+                    completion_tokens=len(self.tokens),
+                ),
+                timings=self._timings(),
+                error=error,
+            )
+        )
+
+    def _timings(self) -> EngineTimings:
+        now = time.perf_counter()
+        started = self._started or now
+        first = self._first_token or now
+        return EngineTimings(
+            queue_ms=(started - self._arrived) * 1e3,
+            prefill_ms=(first - started) * 1e3,
+            ttft_ms=(first - self._arrived) * 1e3,
+            decode_ms=(now - first) * 1e3,
+        )

@@ -1,0 +1,159 @@
+"""KVStore: blocks by content key over the page pool, least recently used evicted first.
+
+Knows no model and no scheduling. Not thread-safe: the engine's thread owns it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+import torch
+
+from kvstore.errors import IntegrityError, PoolExhausted
+from kvstore.pool import PagePool
+from kvstore.types import PAGE_TOKENS, Block, KVShape, PageRef, PageTable, StoreCounters
+
+
+class KVStore:
+    """Blocks that have been read, and the pages that hold them.
+
+    A block that somebody holds (`hold`) is never evicted. `reserve` evicts what nobody holds, the
+    least recently used first, until the pages fit; `commit` makes a written block findable.
+    """
+
+    def __init__(
+        self, shape: KVShape, pages: int, dtype: torch.dtype, device: torch.device | str = "cpu"
+    ) -> None:
+        self.pool = PagePool(shape, pages, dtype, device)
+        # Least recently used first.
+        self._blocks: OrderedDict[bytes, Block] = OrderedDict()
+        self._holds: dict[bytes, int] = {}
+        self._hits = 0
+        self._misses = 0
+        self._evicted = 0
+
+    @property
+    def counters(self) -> StoreCounters:
+        """Hits, misses and evictions so far."""
+        return StoreCounters(self._hits, self._misses, self._evicted)
+
+    def lookup(self, key: bytes, token_ids: Sequence[int]) -> Block | None:
+        """The block of this key, now the most recently used, or None.
+
+        A block whose tokens differ from `token_ids` is a miss, however its key came about.
+        """
+        block = self._blocks.get(key)
+        if block is None or block.token_ids != tuple(token_ids):
+            self._misses += 1
+            return None
+        self._blocks.move_to_end(key)
+        self._hits += 1
+        return block
+
+    def block(self, key: bytes) -> Block:
+        """The block of a key that is known to be there; counts as neither hit nor use."""
+        try:
+            return self._blocks[key]
+        except KeyError:
+            raise PoolExhausted(1, self.pool.total, self.pool.total) from None
+
+    def contains(self, key: bytes) -> bool:
+        """Whether the block is there; counts as neither hit nor use."""
+        return key in self._blocks
+
+    def reserve(self, tokens: int) -> tuple[int, ...]:
+        """Pages for `tokens` tokens, evicting as needed.
+
+        Raises PoolExhausted, evicting nothing, when held blocks leave too few.
+        """
+        needed = -(-tokens // PAGE_TOKENS)
+        evictable = sum(
+            len(block.pages) for key, block in self._blocks.items() if not self._holds.get(key)
+        )
+        if needed > self.pool.free + evictable:
+            raise PoolExhausted(
+                needed, self.pool.total - self.pool.free - evictable, self.pool.total
+            )
+        for key in list(self._blocks):
+            if self.pool.free >= needed:
+                break
+            if not self._holds.get(key):
+                self._drop(key)
+                self._evicted += 1
+        return self.pool.allocate(needed)
+
+    def commit(self, key: bytes, token_ids: Sequence[int], pages: tuple[int, ...]) -> Block:
+        """Make reserved and fully written pages findable under `key`."""
+        if key in self._blocks:
+            # The same content was read twice at once: keep the first, give these pages back.
+            self.pool.release(pages)
+            return self._blocks[key]
+        block = Block(key, tuple(token_ids), pages)
+        self._blocks[key] = block
+        return block
+
+    def abandon(self, pages: tuple[int, ...]) -> None:
+        """Give back reserved pages that were not committed."""
+        self.pool.release(pages)
+
+    def hold(self, key: bytes) -> None:
+        """Keep the block from eviction until `unhold`."""
+        if key not in self._blocks:
+            raise IntegrityError("a block is held that isn't there")
+        self._holds[key] = self._holds.get(key, 0) + 1
+
+    def unhold(self, key: bytes) -> None:
+        """Undo one `hold`."""
+        count = self._holds.get(key, 0)
+        if count == 0:
+            raise IntegrityError("a block is let go more often than it was held")
+        if count == 1:
+            del self._holds[key]
+        else:
+            self._holds[key] = count - 1
+
+    def forget(self, key: bytes) -> bool:
+        """Drop the block unless it is held. Returns whether it is gone."""
+        if self._holds.get(key):
+            return False
+        if key in self._blocks:
+            self._drop(key)
+        return True
+
+    def check_integrity(self) -> None:
+        """Raise IntegrityError unless pool, blocks and holds agree. No reservation may be open."""
+        self.pool.check_integrity()
+        held = sum(len(block.pages) for block in self._blocks.values())
+        if held + self.pool.free != self.pool.total:
+            raise IntegrityError(
+                f"{self.pool.total} pages, {held} in blocks, {self.pool.free} free: some are lost"
+            )
+        for key in self._holds:
+            if key not in self._blocks:
+                raise IntegrityError("a held block is gone")
+
+    def _drop(self, key: bytes) -> None:
+        self.pool.release(self._blocks.pop(key).pages)
+
+
+def block_pages(block: Block, first: int, last: int) -> tuple[PageRef, ...]:
+    """Page references of the block's tokens [first, last), rounded outwards to whole pages."""
+    size = len(block.token_ids)
+    refs = []
+    for slot in range(first // PAGE_TOKENS, -(-min(last, size) // PAGE_TOKENS)):
+        refs.append(PageRef(block.pages[slot], 0, min(PAGE_TOKENS, size - slot * PAGE_TOKENS)))
+    return tuple(refs)
+
+
+def page_table(parts: Sequence[tuple[Block, int, int]]) -> PageTable:
+    """The page list of `(block, first, last)` parts in the given order. A page that an earlier
+    part already holds is not repeated."""
+    seen: set[int] = set()
+    refs = []
+    for block, first, last in parts:
+        for ref in block_pages(block, first, last):
+            if ref.page not in seen:
+                seen.add(ref.page)
+                refs.append(ref)
+    return PageTable(tuple(refs))

@@ -1,0 +1,59 @@
+"""Values that travel out of the KV store. Token ranges are half-open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PAGE_TOKENS = 64
+"""Tokens of one KV page."""
+
+
+@dataclass(frozen=True, slots=True)
+class KVShape:
+    """What one token's KV looks like. Keys are stored before rotation."""
+
+    layers: int
+    kv_heads: int
+    head_dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block that has been read: its tokens and the pages that hold their KV, in order.
+
+    The last page is filled up to `len(token_ids) % PAGE_TOKENS` tokens (full when 0).
+    """
+
+    key: bytes
+    token_ids: tuple[int, ...]
+    pages: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageRef:
+    """One page in a question's page list: tokens `[first, first + count)` of page `page`."""
+
+    page: int
+    first: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class PageTable:
+    """The page list of one question, in the order in which attention sees it."""
+
+    refs: tuple[PageRef, ...]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the whole list."""
+        return sum(ref.count for ref in self.refs)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreCounters:
+    """Since the store was made: block look-ups that hit and missed, blocks evicted."""
+
+    hits: int
+    misses: int
+    evicted: int
