@@ -10,6 +10,7 @@ import ctypes
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 import pypdfium2
 from pypdfium2 import raw
@@ -20,6 +21,8 @@ Point = tuple[float, float]
 Rect = tuple[float, float, float, float]
 
 _INVISIBLE_MODES = (raw.FPDF_TEXTRENDERMODE_INVISIBLE, raw.FPDF_TEXTRENDERMODE_CLIP)
+_MARKS = (raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_PATH, raw.FPDF_PAGEOBJ_SHADING)
+_MAX_DEPTH = 4
 _WHITE = 235
 _TRANSPARENT = 16
 _TINY_POINTS = 2.0
@@ -127,14 +130,24 @@ def _drawn(page: pypdfium2.PdfPage) -> tuple[list[Rect], bool]:
     drawn."""
     images: list[Rect] = []
     marks = False
-    for found in page.get_objects(max_depth=4):
-        if found.type == raw.FPDF_PAGEOBJ_TEXT:
-            continue
-        if found.type in (raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_PATH, raw.FPDF_PAGEOBJ_SHADING):
-            marks = True
-        if found.type == raw.FPDF_PAGEOBJ_IMAGE:
-            # Inside a form the bounds are in the form's own space; the page box is the safe guess.
-            images.append(page.get_bbox() if found.level else found.get_bounds())
+    sides = [ctypes.c_float() for _ in range(4)]
+    # (container, depth); pages of drawings hold 100,000 objects, hence the raw calls.
+    pending: list[tuple[Any, int]] = [(page.raw, 0)]
+    while pending:
+        container, depth = pending.pop()
+        count = raw.FPDFFormObj_CountObjects if depth else raw.FPDFPage_CountObjects
+        get = raw.FPDFFormObj_GetObject if depth else raw.FPDFPage_GetObject
+        for index in range(count(container)):
+            found = get(container, index)
+            kind = raw.FPDFPageObj_GetType(found)
+            if kind == raw.FPDF_PAGEOBJ_FORM and depth < _MAX_DEPTH:
+                pending.append((found, depth + 1))
+            elif kind == raw.FPDF_PAGEOBJ_IMAGE:
+                raw.FPDFPageObj_GetBounds(found, *sides)
+                left, bottom, right, top = (side.value for side in sides)
+                # Inside a form the bounds are in its own space; the page is the safe guess.
+                images.append(page.get_bbox() if depth else (left, bottom, right, top))
+            marks = marks or kind in _MARKS
     return images, marks
 
 

@@ -136,7 +136,7 @@ def same_paragraph(first: Line, above: Line, line: Line, leading: float) -> bool
     if line.text[0] in NOTE_MARKS:
         return False
     ended = ends_sentence(above.text)
-    if _is_cell(above, line, step):
+    if _is_cell(above, line, step, leading):
         return True
     if not (_is_full(above, line) or _reads_on(above, line)) or (
         ended and _CAPTION.match(line.text)
@@ -167,18 +167,24 @@ def _is_reference(first: Line, above: Line, line: Line) -> bool:
     return abs(line.x0 - first.x0) > above.size
 
 
-def _is_cell(above: Line, line: Line, step: float) -> bool:
+def _is_cell(above: Line, line: Line, step: float, leading: float) -> bool:
     """Whether two lines of ideographs are one wrapped table cell: tight, aligned, another cell
     beside them."""
-    if not (above.beside or line.beside) or step > 1.6 * above.size:
+    if not (above.beside or line.beside) or step > max(1.6 * above.size, 1.05 * leading):
         return False
     if not is_cjk(above.text[-1]) or ends_sentence(above.text) or starts_clause(line.text):
         return False
     if not any(is_cjk(char) for char in line.text):
         return False
-    aligned = abs(above.x0 - line.x0) <= 1.5 or abs(above.x0 + above.x1 - line.x0 - line.x1) <= 3
+    aligned = (
+        abs(above.x0 - line.x0) <= 1.5
+        or abs(above.x0 + above.x1 - line.x0 - line.x1) <= 3
+        # The first line of a cell may be indented by two characters.
+        or 0 < above.x0 - line.x0 <= 2.2 * above.size
+    )
     width, below = above.x1 - above.x0, line.x1 - line.x0
-    return aligned and below <= width + 0.3 * above.size and width >= 3 * above.size
+    indent = max(0.0, above.x0 - line.x0)
+    return aligned and below <= width + indent + 0.3 * above.size and width >= 3 * above.size
 
 
 def find_right_edges(lines: Sequence[Line], leading: float) -> None:
