@@ -68,7 +68,7 @@ class _Builder:
         return 100 if path[-1] == 1 else 200
 
     def _fit(self, candidate: Candidate, style: Style, path: tuple[int, ...]) -> int | None:
-        """How many open clauses stay open when the candidate is taken; None when it does not fit."""
+        """How many open clauses stay open if the candidate is taken; None when it does not fit."""
         if style in _RANK:
             return self._fit_absolute(candidate, style, path[-1])
         if style == "dotted":
@@ -192,8 +192,11 @@ def path(clauses: Sequence[Clause], index: int) -> tuple[Clause, ...]:
 
 
 def label(clauses: Sequence[Clause], index: int) -> str:
-    """How a clause is cited: "12.3(b)", "第七条（1）", "Article 4". Chapters and attachments above an
-    article are left out; a clause without a number is cited by its title."""
+    """How a clause is cited: "12.3(b)", "第七条（1）", "Article 4".
+
+    Chapters and attachments above an article are left out; a clause without a number is cited by
+    its title.
+    """
     parts: list[str] = []
     for clause in path(clauses, index):
         number = clause.number.rstrip(".、． ")

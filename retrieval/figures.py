@@ -1,15 +1,15 @@
 """Figures, percentages, dates and clause references in a text, each with one normal form.
 
-`1,500,000.00`, `$1.5m` and `150万元` are all `#1500000`; `5%` and `百分之五` are `#5%`;
-`1 March 2024` and `2024年3月1日` are `@2024-03-01`; `第12条` and `Article 12` are `§12`. It does not
-know currencies (USD 5 and EUR 5 share `#5`) and reads `03/04/2024` month first, as American
-contracts do.
+`1,500,000.00`, `$1.5m` and `150万元` are all `#1500000`; `5%` and `百分之五` are both `#5%`;
+`1 March 2024` and `2024年3月1日` are `@2024-03-01`; `第12条` and `Article 12` are `§12`. It
+does not know currencies (USD 5 and EUR 5 share `#5`) and reads `03/04/2024` month first, as
+American contracts do.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -45,11 +45,16 @@ _DOTTED = r"\d+(?:\.\d+)*(?:\s?\([a-z0-9]{1,4}\))*"
 # Order matters: dates and clause references hold numbers, so they are tried first.
 _PATTERN = re.compile(
     rf"""
+    # Most places hold nothing: a cheap look at the first character comes first.
+    (?:(?=[\d第§{NUMERAL_CLASS}])|(?<![a-z])(?=[acdefhjmnopst]))(?:
     (?P<zh_date>(?:(?P<zy>\d{{4}}|[〇○零一二三四五六七八九]{{4}})年)\s*(?P<zm>\d{{1,2}}|{_N}{{1,3}})月
         (?:\s*(?P<zd>\d{{1,2}}|{_N}{{1,3}})[日号])?)
-  | (?P<iso>(?<![\d.])(?P<iy>(?:19|20)\d\d)[-/.](?P<im>0?[1-9]|1[0-2])[-/.](?P<id>0?[1-9]|[12]\d|3[01])(?![\d.-]))
-  | (?P<us>(?<![\d./])(?P<um>0?[1-9]|1[0-2])/(?P<ud>0?[1-9]|[12]\d|3[01])/(?P<uy>(?:19|20)?\d\d)(?![\d/]))
-  | (?P<dmy>(?<!\d)(?P<dd>[0-3]?\d)(?:st|nd|rd|th)?\s+(?:day\s+of\s+)?(?P<dm>{_MONTH})\.?,?\s+(?P<dy>(?:19|20)\d\d))
+  | (?P<iso>(?<![\d.])(?P<iy>(?:19|20)\d\d)
+        [-/.](?P<im>0?[1-9]|1[0-2])[-/.](?P<id>0?[1-9]|[12]\d|3[01])(?![\d.-]))
+  | (?P<us>(?<![\d./])(?P<um>0?[1-9]|1[0-2])
+        /(?P<ud>0?[1-9]|[12]\d|3[01])/(?P<uy>(?:19|20)?\d\d)(?![\d/]))
+  | (?P<dmy>(?<!\d)(?P<dd>[0-3]?\d)(?:st|nd|rd|th)?
+        \s+(?:day\s+of\s+)?(?P<dm>{_MONTH})\.?,?\s+(?P<dy>(?:19|20)\d\d))
   | (?P<mdy>\b(?P<mm>{_MONTH})\.?\s+(?P<md>[0-3]?\d)(?:st|nd|rd|th)?\s*,?\s+(?P<my>(?:19|20)\d\d))
   | (?P<zh_percent>(?P<zpk>百|千|万)分之\s*(?P<zpv>{_N}+(?:点{_N}+)?|\d+(?:\.\d+)?))
   | (?P<zh_clause>第\s*(?P<zc>\d+(?:\.\d+)*|{_N}+)\s*(?P<zcu>[条章节款项])(?:之(?P<zcs>{_N}))?)
@@ -58,9 +63,11 @@ _PATTERN = re.compile(
   | (?P<word_percent>\b(?P<wpv>{_WORD_NUMBER}(?:[\s-]{_WORD_NUMBER})*)\s+per\s?cent\b)
   | (?P<comma_decimal>(?<![\d.,])(?P<cd>\d{{1,4}},\d{{1,2}})(?![\d,]))
   | (?P<dotted>(?<![\d.,])\d{{1,3}}(?:\.\d{{1,3}}){{2,4}}(?![\d,]))
-  | (?P<number>(?<![\d])(?P<nv>{_DIGITS})\s?(?P<nk>[万亿千百](?![分第])|thousand\b|million\b|billion\b|mm?\b|bn\b|k\b)?)
+  | (?P<number>(?<![\d])(?P<nv>{_DIGITS})
+        \s?(?P<nk>[万亿千百](?![分第])|thousand\b|million\b|billion\b|mm?\b|bn\b|k\b)?)
   | (?P<zh_number>(?P<zn>{_N}{{2,}}|{_N}(?=[个日天年月元倍份次名人周期层套台吨]))(?P<zhalf>半)?)
   | (?P<word_number>\b(?P<wn>{_WORD_NUMBER}(?:[\s-]{_WORD_NUMBER})*(?:\s+thousand|\s+million)?)\b)
+    )
     """,
     re.VERBOSE,
 )
@@ -72,7 +79,7 @@ _SCALE = {
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """`text[start:end]` of the folded text, and its normal form `value` (with its sign in front)."""
+    """`text[start:end]` of the folded text, and its normal form `value`, its sign in front."""
 
     start: int
     end: int
@@ -161,7 +168,7 @@ def _read_clause(match: re.Match[str], kind: str) -> str | None:
     return f"§{value}" + (f"-{suffix}" if suffix else "") + ("" if unit == "条" else unit)
 
 
-_READERS = {
+_READERS: dict[str, tuple[FigureKind, Callable[[re.Match[str], str], str | None]]] = {
     "zh_date": ("date", _read_date), "iso": ("date", _read_date), "us": ("date", _read_date),
     "dmy": ("date", _read_date), "mdy": ("date", _read_date),
     "zh_percent": ("percent", _read_percent), "percent": ("percent", _read_percent),
@@ -179,10 +186,9 @@ def find_figures(folded: str) -> Iterator[Figure]:
     Something that looks like a figure and has no value (a 32nd day, 万 alone) is left out.
     """
     for match in _PATTERN.finditer(folded):
-        kind = match.lastgroup
-        name = next(name for name in _READERS if match.group(name) is not None)
-        figure_kind, reader = _READERS[name]
-        value = reader(match, name)
-        if value is not None and kind is not None:
-            start, end = match.span()
-            yield Figure(start, end, figure_kind, value)  # type: ignore[arg-type]
+        # The alternative that matched closes last, after the groups inside it.
+        name = match.lastgroup or ""
+        kind, read = _READERS[name]
+        value = read(match, name)
+        if value is not None:
+            yield Figure(match.start(), match.end(), kind, value)

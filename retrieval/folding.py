@@ -18,7 +18,7 @@ _QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": 
 
 @lru_cache(maxsize=1)
 def _simplified() -> dict[int, str]:
-    """Traditional to simplified, character by character (OpenCC's t2s table), about 3,750 entries."""
+    """Traditional to simplified, character by character (OpenCC's t2s), about 3,750 entries."""
     converter = OpenCC("t2s")
     table: dict[int, str] = {}
     for code in range(_HAN_START, _HAN_END):
@@ -54,7 +54,7 @@ def fold_width(text: str) -> str:
 
 
 def fold_in_place(text: str) -> str:
-    """`fold` without any change of length: characters that would become several stay as they are."""
+    """`fold` without any change of length: what would become several characters stays as it is."""
     if text.isascii():
         return text.lower()
     return "".join(map(_fold_character, text.translate(_QUOTES).translate(_simplified())))

@@ -17,11 +17,13 @@ _LOOKED_AT = 12
 
 _TITLE = re.compile(
     r"\b[A-Z][A-Z&,'/ -]{0,60}(?:AGREEMENT|CONTRACT|LEASE|AMENDMENT|DEED|LICENSE|PLAN)\b"
-    r"|\b[Tt]his (?:[A-Z][\w&-]+ ){1,6}Agreement\b|^[^\n。，]{1,30}(?:合同|协议书?|法|条例|解释)\s*$",
+    r"|\b[Tt]his (?:[A-Z][\w&-]+ ){1,6}Agreement\b"
+    r"|^[^\n。，]{1,30}(?:合同|协议书?|法|条例|解释)\s*$",
     re.MULTILINE,
 )
 _PARTIES = re.compile(
-    r"by and (?:between|among)|\bbetween\b[^.]{5,400}\band\b|hereinafter|[(](?:the|each|collectively)?"
+    r"by and (?:between|among)|\bbetween\b[^.]{5,400}\band\b|hereinafter"
+    r"|[(](?:the|each|collectively)?"
     r'[^)]{0,30}"[A-Z][^")]{1,40}"[^)]{0,30}[)]'
     r"|(?:甲|乙|[买卖供受需]|发包|承包|出租|承租|委托|受托|许可|保管|存货|贷款|借款)[方人]?\s*(?:[(][^)]{1,12}[)])?\s*:"
     r"|以下简称|下称"

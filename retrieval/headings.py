@@ -27,7 +27,8 @@ _LINE = re.compile(
     (?P<zh_part>第\s*(?P<zpn>{_N}+|\d+)\s*(?P<zpu>部分|分编|编|章|节))
   | (?P<zh_article>第\s*(?P<zan>{_N}+|\d+(?:\.\d+)*)\s*条(?:之(?P<zas>{_N}))?)
   | (?P<zh_attachment>附\s?[件录表](?P<zat>\s*(?:{_N}+|\d+))?)
-  | (?P<attachment>(?:SCHEDULE|ANNEX|APPENDIX|EXHIBIT|ATTACHMENT|Schedule|Annex|Appendix|Exhibit|Attachment)
+  | (?P<attachment>(?:SCHEDULE|ANNEX|APPENDIX|EXHIBIT|ATTACHMENT
+        |Schedule|Annex|Appendix|Exhibit|Attachment)
         \s+(?P<atn>[A-Z0-9]{{1,4}}(?:[-.][A-Z0-9]{{1,3}})*)\b)
   | (?P<article>(?P<arw>ARTICLE|Article|SECTION|Section|CLAUSE|Clause|PART|Part|CHAPTER|Chapter)
         \s*[-–]?\s*(?P<arn>\d+(?:\.\d+)*|[IVXL]+)\b\.?)

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from retrieval import tokens
 from retrieval.bm25 import KeywordIndex
 from retrieval.clauses import outline
-from retrieval.coverage import unit_cover
 from retrieval.front import front_chunks
-from retrieval.query import Query, Unit, read_question
+from retrieval.query import Query, read_question
 from retrieval.references import ClauseNumbers
 from retrieval.tfidf import VectorIndex
 from retrieval.titles import ClauseTitles
@@ -84,10 +83,6 @@ class SearchIndex:
         keyword = float(self.keywords.scores(query.terms).max(initial=0.0))
         cosine = float(self._vectors.scores(query.terms).max(initial=0.0))
         return (keyword / ideal if ideal else 0.0), cosine
-
-    def part_cover(self, unit: Unit) -> float:
-        """Share of a word's parts that stand anywhere in the document (see `coverage`)."""
-        return unit_cover(unit, {part for part in unit.parts if self.keywords.has(part)})
 
     def _scores(self, query: Query) -> NDArray[np.float64]:
         keyword = self.keywords.scores(query.terms)

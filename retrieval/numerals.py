@@ -1,6 +1,6 @@
 """Numbers written in words or in Chinese numerals, as plain values.
 
-Knows Chinese numerals through cn2an (十二, 伍佰万, 1500万) and the English number words that stand in
+Knows Chinese numerals through cn2an (十二, 伍佰万, 1500万) and the English number words of
 contracts (thirty, one hundred). It knows no grammar: the caller decides what is a number.
 """
 
@@ -53,7 +53,7 @@ ENGLISH_NUMBER_WORDS = frozenset(_UNITS) | frozenset(_TENS) | {"hundred", "thous
 
 @lru_cache(maxsize=16_384)
 def chinese_number(text: str) -> float | None:
-    """The value of a Chinese numeral such as 十二, 一百二十, 伍佰万 or 二〇二四; None when it is none."""
+    """The value of a Chinese numeral (十二, 一百二十, 伍佰万, 二〇二四); None when it is none."""
     if not _ANY_DIGIT.search(text):
         return None
     try:
@@ -64,7 +64,7 @@ def chinese_number(text: str) -> float | None:
 
 @lru_cache(maxsize=4_096)
 def english_number(words: str) -> int | None:
-    """The value of number words such as "thirty", "forty-five" or "two hundred"; None when unclear."""
+    """The value of number words ("thirty", "forty-five", "two hundred"); None when unclear."""
     total, current = 0, 0
     seen = False
     for word in re.split(r"[\s-]+", words.lower()):

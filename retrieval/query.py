@@ -23,6 +23,11 @@ from retrieval.vocabulary import Concept, Mention, vocabulary
 from retrieval.wordlists import word_list
 
 _CONTEXT = re.compile(r"^\s*consider\b[^;]{0,400};")
+_PRESENCE = re.compile(
+    r"\(if any\)|\bis there (?:a|an|any)\b|\bare there (?:any)?\b"
+    r"|does (?:the|this) (?:contract|agreement) (?:contain|include|have)"
+    r"|有没有|是否(?:有|存在|包含|约定了)"
+)
 _QUOTED = re.compile(r'"([^"]{2,80})"|「([^」]{2,40})」|《([^》]{2,40})》')
 
 LOW = 0.15
@@ -50,7 +55,9 @@ class Unit:
 @dataclass(frozen=True, slots=True)
 class Query:
     """`terms` are the weighted index terms for ranking; `clauses` the normal forms (§12.3) of
-    clauses that the question names."""
+    clauses that the question names. `main` are the concepts of what stands in quotation marks, or
+    all; `label` its content words, or all. `presence`: the question asks whether there is a
+    clause, so that a clause which denies the matter is no answer."""
 
     text: str
     language: Language
@@ -61,6 +68,9 @@ class Query:
     figures: tuple[str, ...]
     asked: tuple[AskedKind, ...]
     front: tuple[str, ...] = ()
+    main: tuple[Concept, ...] = ()
+    label: tuple[Unit, ...] = ()
+    presence: bool = False
 
 
 class _Reader:
@@ -70,6 +80,7 @@ class _Reader:
         self.folded = fold(question)
         self.terms: dict[str, float] = {}
         self.units: list[Unit] = []
+        self.label: list[Unit] = []
         context = _CONTEXT.match(self.folded)
         self.context_end = context.end() if context else 0
         self._quoted = [match.span() for match in _QUOTED.finditer(self.folded, self.context_end)]
@@ -93,6 +104,11 @@ class _Reader:
     def covering(self, start: int, end: int) -> list[Mention]:
         return [m for m in self.mentions if m.start <= start and end <= m.end]
 
+    def unit(self, unit: Unit, place: int) -> None:
+        self.units.append(unit)
+        if self.quoted(place):
+            self.label.append(unit)
+
     def english(self) -> None:
         for word in self._stemmed:
             surface = self.folded[word.start : word.end]
@@ -106,7 +122,7 @@ class _Reader:
                 weight *= _LIGHT
             self.add(word.stem, weight)
             names = tuple(mention.concept.term for mention in concepts)
-            self.units.append(Unit(surface, (word.stem, *names), (), weight))
+            self.unit(Unit(surface, (word.stem, *names), (), weight), word.start)
 
     def chinese(self) -> None:
         for run in HAN_RUN.finditer(self.folded):
@@ -142,6 +158,22 @@ class _Reader:
         self.units.append(
             Unit(piece, (piece, *names), pairs if len(piece) > 2 else tuple(piece), weight)
         )
+
+    def quoted(self, place: int) -> bool:
+        return any(left <= place < right for left, right in self._quoted)
+
+    def main(self) -> tuple[Concept, ...]:
+        """Concepts mentioned inside quotation marks, the longest wording of each place only."""
+        inside = [m for m in self.mentions if self.quoted(m.start)] or self.mentions
+        longest = [
+            m
+            for m in inside
+            if not any(
+                o.start <= m.start and m.end <= o.end and o.end - o.start > m.end - m.start
+                for o in inside
+            )
+        ]
+        return tuple({m.concept.name: m.concept for m in longest}.values())
 
     def concepts(self) -> tuple[Concept, ...]:
         found: dict[str, Concept] = {}
@@ -187,5 +219,8 @@ def read_question(question: str) -> Query:
         clauses=clauses,
         figures=figures,
         asked=asked_kinds(reader.folded[reader.context_end :]),
-        front=tuple({concept.front for concept in concepts} - {""}),
+        front=tuple(sorted({concept.front for concept in concepts} - {""})),
+        main=reader.main(),
+        label=tuple(reader.label or reader.units),
+        presence=bool(_PRESENCE.search(reader.folded)),
     )

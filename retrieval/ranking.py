@@ -29,7 +29,7 @@ _NUMBER_ONLY = re.compile(r"^[\s\d.()（）a-zA-Z第一二三四五六七八九�
 
 WEIGHTS: Mapping[str, float] = {
     "covered": 1.0, "with_heading": 0.3, "concepts": 0.15, "chunk": 0.35, "kind": 0.25,
-    "no_kind": -0.1, "rarest": 0.1, "front": 0.3, "fragment": -0.6, "title": 0.3,
+    "no_kind": -0.1, "rarest": 0.1, "front": 0.3, "fragment": -0.6, "title": 0.3, "named": 2.0,
 }  # fmt: skip
 
 
@@ -74,6 +74,7 @@ def candidates(index: SearchIndex, query: Query, hits: Sequence[Hit]) -> Iterato
         return
     starts = [clause.start for clause in index.clauses]
     titled = index.titles.matches(query)
+    named = [clause for ref in query.clauses for clause in index.numbers.find(ref)[:1]]
     weights = [unit_weight(unit, index.keywords.idf) for unit in query.units]
     for hit in hits[:_TOP_CHUNKS]:
         inside = [s for s in starts if hit.chunk.start < s < hit.chunk.end]
@@ -89,7 +90,9 @@ def candidates(index: SearchIndex, query: Query, hits: Sequence[Hit]) -> Iterato
                 heading = frozenset().union(*(index.titles.terms[clause] for clause in chain))
                 found = _features(query, body, heading, weights, index)
                 title = max((titled.get(clause, 0.0) for clause in chain), default=0.0)
-                yield Candidate(span, hit, {**found, "chunk": share, "title": title})
+                within = any(clause.start <= span[0] < clause.end for clause in named)
+                extra = {"chunk": share, "title": title, "named": float(within)}
+                yield Candidate(span, hit, {**found, **extra})
 
 
 def _features(
@@ -98,7 +101,7 @@ def _features(
     own = frozenset(tokens.terms(body))
     wide = fold_width(body)
     idf = index.keywords.idf
-    held = bool(query.asked) and holds(wide, query.asked)
+    held = holds(wide, query.asked) if query.asked else 0.0
     concepts = [(concept.term in own, idf(concept.term)) for concept in query.concepts]
     total = sum(weight for _, weight in concepts)
     covers = [unit_cover(unit, own) for unit in query.units]
@@ -109,8 +112,8 @@ def _features(
         "covered": mass / sum(weights) if weights else 0.0,
         "with_heading": coverage(query.units, own | heading, idf),
         "concepts": sum(w for has, w in concepts if has) / total if total else 0.0,
-        "kind": float(held),
-        "no_kind": float(bool(query.asked) and not held),
+        "kind": held,
+        "no_kind": float(bool(query.asked) and held == 0.0),
         "rarest": covers[rarest] if rarest is not None else 0.0,
         "front": float(any(front)),
         "fragment": float(is_fragment(body) and "title" not in query.front),

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from retrieval import tokens
 from retrieval.asked import holds
 from retrieval.coverage import coverage, unit_cover, unit_weight
 from retrieval.folding import fold_width
@@ -20,63 +19,74 @@ from retrieval.query import Query
 from retrieval.types import Hit, Sentence
 
 THRESHOLD = 0.5
+_NAMED_SUPPORT = 0.9
+"""Support of a question about a clause that exists."""
 
-BIAS = -3.0
+BIAS = -3.511
 WEIGHTS: Mapping[str, float] = {
-    "sentence": 3.0, "chunk": 4.0, "document": 0.0, "missing": -2.0, "kind": 0.5,
+    "document": 0.671, "concept": 0.474, "concept_absent": -1.058, "label": 1.297,
+    "cosine": 1.924, "keyword": 1.623, "no_kind": -0.366, "front": 0.298, "title": 0.891,
+    "share": 0.903, "presence": 0.433, "statement": 0.234, "chinese": 1.251, "length": 0.134,
 }  # fmt: skip
 
 
 def features(
     index: SearchIndex, query: Query, hits: Sequence[Hit], sentences: Sequence[Sentence]
 ) -> dict[str, float]:
-    """The measured features of the evidence, most of them in [0, 1]."""
+    """The measured features of the evidence, most of them in [0, 1].
+
+    `document`: share of the question's content that stands anywhere; `label`: the same for what is
+    in quotation marks (or all), in one of the first chunks; `concept`, `concept_absent`: concepts
+    held by a first chunk, the most telling one that stands nowhere; `no_kind`: no quote holds the
+    kind of fact asked for; `keyword`, `cosine`: strength of the best match; `share`: see
+    `Concept.share`, as log odds.
+    """
     idf = index.keywords.idf
     top = [index.terms[hit.chunk.index] for hit in hits[:3]]
-    bodies = [index.text[found.start : found.end] for found in sentences[:3]]
-    quoted = [frozenset(tokens.terms(body)) for body in bodies]
-    weights = [unit_weight(unit, idf) for unit in query.units]
-    total = sum(weights) or 1.0
-    absent = [
-        weight
-        * (
-            1
-            - max(
-                (unit_cover(unit, {t}) for t in unit.terms if index.keywords.has(t)),
-                default=index.part_cover(unit),
-            )
-        )
-        for unit, weight in zip(query.units, weights, strict=True)
-    ]
     concepts = {concept.term: idf(concept.term) for concept in query.concepts}
-    mass = sum(concepts.values())
-
-    def held(terms: frozenset[str]) -> float:
-        return sum(w for term, w in concepts.items() if term in terms) / mass if mass else 0.0
-
+    mass = sum(concepts.values()) or 1.0
+    unknown = [weight for term, weight in concepts.items() if not index.keywords.has(term)]
+    held = [sum(w for term, w in concepts.items() if term in terms) for terms in top]
+    bodies = [index.text[found.start : found.end] for found in sentences[:3]]
+    kinds = [holds(fold_width(body), query.asked) for body in bodies]
     keyword, cosine = index.strength(query)
     return {
-        "sentence": max((coverage(query.units, terms, idf) for terms in quoted[:1]), default=0.0),
-        "sentences": max((coverage(query.units, terms, idf) for terms in quoted), default=0.0),
-        "chunk": max((coverage(query.units, terms, idf) for terms in top), default=0.0),
-        "document": 1 - sum(absent) / total,
-        "missing": max(absent, default=0.0) / total,
-        "concept": max(map(held, top), default=0.0),
-        "concept_quoted": max(map(held, quoted), default=0.0),
-        "no_concept": float(not concepts),
-        "concept_absent": max((w for t, w in concepts.items() if not index.keywords.has(t)), default=0.0) / mass if mass else 0.0,
-        "kind": float(bool(query.asked) and any(holds(fold_width(body), query.asked) for body in bodies[:1])),
-        "no_kind": float(bool(query.asked) and not any(holds(fold_width(body), query.asked) for body in bodies)),
+        "document": _document_cover(index, query),
+        "label": max((coverage(query.label, terms, idf) for terms in top), default=0.0),
+        "concept": max(held, default=0.0) / mass,
+        "concept_absent": max(unknown, default=0.0) / mass,
+        "no_kind": float(bool(query.asked) and max(kinds, default=0.0) == 0.0),
         "keyword": keyword,
         "cosine": cosine,
         "front": float(bool(query.front)),
         "title": max(index.titles.matches(query).values(), default=0.0),
-        "size": math.log(len(index.chunks)),
-        "length": math.log1p(sum(unit.weight for unit in query.units)),
-        "score": sentences[0].score if sentences else 0.0,
+        "share": _share_logit(query),
+        "presence": float(query.presence),
         "statement": float(query.language == "en" and "?" not in query.text),
         "chinese": float(query.language == "zh"),
-    }  # fmt: skip
+        "length": math.log1p(sum(unit.weight for unit in query.units)),
+    }
+
+
+def _document_cover(index: SearchIndex, query: Query) -> float:
+    """Weighted share of the question's content words that stand anywhere in the document."""
+    total = covered = 0.0
+    for unit in query.units:
+        weight = unit_weight(unit, index.keywords.idf)
+        known = any(map(index.keywords.has, unit.terms))
+        parts = {part for part in unit.parts if index.keywords.has(part)}
+        total += weight
+        covered += weight * (1.0 if known else unit_cover(unit, parts))
+    return covered / total if total else 0.0
+
+
+def _share_logit(query: Query) -> float:
+    """Log odds that a commercial contract has the clause that a presence question asks for."""
+    shares = [concept.share for concept in query.main if concept.share is not None]
+    if not query.presence or not shares:
+        return 0.0
+    rarest = min(shares)
+    return math.log(rarest / (1 - rarest))
 
 
 def judge(
@@ -92,8 +102,8 @@ def judge(
         return 0.0, False, f"the document has no clause {unknown[0].lstrip('§')}"
     if not hits or not sentences:
         return 0.0, False, "no clause shares a word with the question"
-    if query.clauses:
-        return 0.9, True, ""
+    if len(unknown) < len(query.clauses):
+        return _NAMED_SUPPORT, True, ""
     found = features(index, query, hits, sentences)
     raw = BIAS + sum(weight * found[name] for name, weight in WEIGHTS.items())
     support = 1 / (1 + math.exp(-raw))

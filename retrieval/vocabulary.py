@@ -21,18 +21,20 @@ from retrieval.stems import Word, words
 
 _FILE = Path(__file__).with_name("vocabulary.toml")
 _HAN = re.compile("[\u3400-\u9fff]")
-_KEYS = {"en", "zh", "ask", "front"}
+_KEYS = {"en", "zh", "ask", "front", "share"}
 
 
 @dataclass(frozen=True, slots=True)
 class Concept:
     """`phrases` stand in contracts, `cues` only in questions, both folded. `front`: what
-    kind of passage at the start of the document usually answers (see `front`), or empty."""
+    kind of passage at the start of the document usually answers (see `front`), or empty.
+    `share`: part of commercial contracts that hold such a clause, None when not measured."""
 
     name: str
     phrases: tuple[str, ...]
     cues: tuple[str, ...]
     front: str
+    share: float | None
 
     @property
     def term(self) -> str:
@@ -104,7 +106,9 @@ def read_vocabulary(path: Path) -> Vocabulary:
             raise RetrievalError(f"{path.name}: unknown keys {sorted(unknown)} in [{name}]")
         phrases = tuple(fold(phrase) for phrase in [*table.get("en", ()), *table.get("zh", ())])
         cues = tuple(fold(cue) for cue in table.get("ask", ()))
-        concepts.append(Concept(name, phrases, cues, str(table.get("front", ""))))
+        concepts.append(
+            Concept(name, phrases, cues, str(table.get("front", "")), table.get("share"))
+        )
     stated = [(phrase, concept) for concept in concepts for phrase in concept.phrases]
     asked = [(cue, concept) for concept in concepts for cue in concept.cues]
     return Vocabulary(tuple(concepts), PhraseTable(stated), PhraseTable(stated + asked))

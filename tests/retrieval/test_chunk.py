@@ -22,8 +22,9 @@ def chunks(text: str, pages: tuple[DocumentPage, ...] = (), size: int = 1200) ->
 @given(
     st.lists(
         st.sampled_from(
-            ["第一条 总则\n", "1. Scope\n", "1.1 The price is USD 1,500,000.00. ", "价款为人民币150万元。", "x" * 90,
-             "(a) item; ", "\n\n", " ", "The Supplier shall deliver the Goods within 30 days. ", "违" * 300]
+            ["第一条 总则\n", "1. Scope\n", "1.1 The price is USD 1,500,000.00. ", "\n\n", " ",
+             "价款为人民币150万元。", "x" * 90, "(a) item; ", "违" * 300,
+             "The Supplier shall deliver the Goods within 30 days. "]
         ),
         max_size=40,
     ),
