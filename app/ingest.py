@@ -21,6 +21,7 @@ from app.db.models import ChunkRow, ClauseRow, DocumentRow, PageRow, VersionRow
 from app.db.session import Database
 from app.geometry import save_boxes
 from app.jobs import Job, JobQueue, LeaseLost
+from app.pace import PROGRESS_S, Throttle, check, since
 from app.records import find_document, parsed_document
 from app.settings import Settings
 from app.storage import FileStore
@@ -36,14 +37,7 @@ from retrieval.types import Document
 if TYPE_CHECKING:
     from backend.engine import Engine
 
-PROGRESS_S = 0.5
-"""Progress is written at most this often: each write is a transaction."""
-
 NUL = "\0"
-
-
-class Stopped(Exception):
-    """The job was cancelled or the program is stopping; the caller knows which."""
 
 
 class Ingestor:
@@ -282,33 +276,6 @@ class Ingestor:
             session.execute(
                 update(DocumentRow).where(DocumentRow.id == job.document_id).values(**values)
             )
-
-
-class Throttle:
-    """Says at most once per `seconds` that something is due."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._last = 0.0
-
-    def due(self) -> bool:
-        """True when the last True is long enough ago."""
-        now = time.monotonic()
-        if now - self._last < self._seconds:
-            return False
-        self._last = now
-        return True
-
-
-def check(stopping: Callable[[], bool]) -> None:
-    """Raises Stopped when the job should stop."""
-    if stopping():
-        raise Stopped
-
-
-def since(started: float) -> float:
-    """Milliseconds since a `time.monotonic()`."""
-    return (time.monotonic() - started) * 1000.0
 
 
 def parse_limits(settings: Settings) -> ParseLimits:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from app.errors import AppError, DatabaseBusy
-from app.ingest import PROGRESS_S, Ingestor, Stopped, Throttle, since
+from app.ingest import Ingestor
 from app.jobs import Job, JobQueue, LeaseLost
+from app.pace import PROGRESS_S, Stopped, Throttle, since
 from app.workers import Worker
 from backend.errors import BackendError, EngineBusy, RequestTooLarge
 from backend.types import DocumentTokens

@@ -83,6 +83,7 @@ def settings(tmp_path: Path, database_url: str) -> Settings:
 @pytest.fixture
 def start(settings: Settings) -> Iterator[OpenServices]:
     """Opens services on `settings` (closed after the test): start(engine=..., serve=True)."""
+    # Here, because it loads scikit-learn, which tests without services need not wait for.
     from app.services import open_services
 
     with ExitStack() as stack:

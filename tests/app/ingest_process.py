@@ -17,11 +17,12 @@ from typing import Any
 
 import fake_engine
 
-import app.ingest
+from app import ingest
 from app.services import open_services
 from app.settings import Settings
 
 CLAUSES = 200
+steps: Any = ingest
 
 
 def contract(number: int) -> str:
@@ -46,7 +47,7 @@ def hang(point: str) -> None:
 
 def hang_at(point: str, added: threading.Event) -> None:
     """Replace the step of that name by one that never ends."""
-    parse = app.ingest.parse_file
+    parse = steps.parse_file
 
     def parse_when_added(*arguments: Any, **more: Any) -> Any:
         added.wait()
@@ -54,24 +55,24 @@ def hang_at(point: str, added: threading.Event) -> None:
             hang(point)
         return parse(*arguments, **more)
 
-    app.ingest.parse_file = parse_when_added
+    steps.parse_file = parse_when_added
     if point == "indexing":
-        app.ingest.split = lambda *_a, **_k: hang(point)  # type: ignore[assignment]
+        steps.split = lambda *_a, **_k: hang(point)
     elif point == "saving":
-        insert = app.ingest.insert
+        insert = steps.insert
 
         def insert_half(table: Any) -> Any:
-            if table is app.ingest.ChunkRow:
+            if table is steps.ChunkRow:
                 hang(point)
             return insert(table)
 
-        app.ingest.insert = insert_half  # type: ignore[assignment]
+        steps.insert = insert_half
 
 
 def main() -> None:
     folder, url, point, count, serve = sys.argv[1:]
     settings = Settings(data_dir=Path(folder), database_url=url, heartbeat_s=0.5)
-    engine = fake_engine.FakeEngine(pace=3600.0 if point == "reading" else 0.0)
+    engine: Any = fake_engine.FakeEngine(pace=3600.0 if point == "reading" else 0.0)
     added = threading.Event()
     hang_at(point, added)
     with open_services(settings, engine=engine, serve=serve == "serve") as services:
