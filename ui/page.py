@@ -10,7 +10,7 @@ import gradio as gr
 
 from ui.client import Api
 from ui.exchange import Talk
-from ui.files import ContractFiles
+from ui.files import contract_files
 from ui.library_actions import LibraryActions
 from ui.markup import CLICKS, FOLLOWS
 from ui.page_actions import PageActions
@@ -57,9 +57,7 @@ def _lay_out() -> Parts:
     with gr.Row(elem_id="fp-main"):
         with gr.Column(elem_id="fp-library-column", elem_classes="fp-column"):
             library_title = _html()
-            upload = ContractFiles(
-                file_count="multiple", label=text(lang, "upload"), elem_id="fp-upload", height=92
-            )
+            upload = contract_files(text(lang, "upload"), elem_id="fp-upload", height=92)
             notices = _html(elem_id="fp-notices")
             library = _html(elem_id="fp-library", js_on_load=CLICKS)
             sample = gr.Button(text(lang, "open_sample"), visible=False, elem_id="fp-sample")

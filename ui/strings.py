@@ -233,6 +233,7 @@ ADVICE_ZH: dict[str, str] = {
     "too_large": "文件内容超出限制。请拆分后上传。",
     "upload_too_large": "文件超出上传大小限制。请拆分或压缩后上传。",
     "undecodable": "无法识别文字编码。请另存为 UTF-8 后上传。",
+    "cancelled": "已取消。",
     "parse_timeout": "解析超时。请拆分文件后重试。",
     "bad_question": "问题为空或过长，请修改后再问。",
     "bad_name": "文件名无效，请改名后上传。",

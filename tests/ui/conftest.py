@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "samples"
-CHROMIUM_FLAGS = [
+CHROMIUM_FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
@@ -26,7 +26,7 @@ CHROMIUM_FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-]
+)
 START_SECONDS = 120
 
 
@@ -90,7 +90,7 @@ def browser() -> Iterator[Any]:
     if executable is None:
         pytest.skip("no Chromium on the PATH; on Debian: apt-get install chromium fonts-noto-cjk")
     with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=executable, args=CHROMIUM_FLAGS)
+        browser = running.chromium.launch(executable_path=executable, args=list(CHROMIUM_FLAGS))
         yield browser
         browser.close()
 
@@ -112,7 +112,7 @@ def open_page(browser: Any) -> Iterator[OpenPage]:
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(20_000)
         page.foreign, page.faults = [], []
         page.on("request", lambda request: _note_foreign(page, url, request.url))
         page.on("pageerror", lambda error: page.faults.append(str(error)))

@@ -33,7 +33,7 @@ def add(page: Any, *files: Any) -> None:
 
 def entry(page: Any, name: str) -> Any:
     """The list entry of a document."""
-    return page.locator(".fp-doc").filter(has=page.get_by_role("button", name=name).first)
+    return page.locator(".fp-doc").filter(has_text=name)
 
 
 def choose(page: Any, name: str) -> None:
@@ -76,9 +76,8 @@ def test_upload_shows_stages_with_numbers_and_says_duplicates(
     add(page, {"name": "采购合同（2024）.txt", "mimeType": "text/plain", "buffer": fresh.encode()})
     page.get_by_text("采购合同（2024）.txt was added.").wait_for()
     row = entry(page, "采购合同（2024）.txt")
-    row.get_by_text(
-        re.compile(r"Reading · [\d,]+ of [\d,]+ tokens · You can ask already")
-    ).wait_for()
+    counted = re.compile(r"Reading · [\d,]+ of [\d,]+ tokens · You can ask already")
+    row.get_by_text(counted).wait_for()
     row.get_by_text(re.compile(r"Ready · .*tokens")).wait_for()
 
     add(page, {"name": "copy.txt", "mimeType": "text/plain", "buffer": fresh.encode()})
@@ -111,7 +110,7 @@ def test_reading_can_be_cancelled_and_taken_up_again(
     ("name", "data", "reason"),
     [
         ("empty.txt", b"", "empty"),
-        ("broken.pdf", b"%PDF-1.7\nnothing here", "damaged"),
+        ("broken.pdf", b"%PDF-1.7\nnothing here", "not a readable PDF"),
         ("picture.png", b"\x89PNG\r\n\x1a\n" + b"0" * 64, "PDF"),
     ],
 )
@@ -190,9 +189,8 @@ def test_suggestion_fills_the_box_and_empty_question_is_answered(english: Any) -
     suggestion = page.locator(".fp-suggestion").first
     words = suggestion.inner_text()
     suggestion.click()
-    page.wait_for_function(
-        "words => document.querySelector('#fp-question textarea').value === words", arg=words
-    )
+    box = "document.querySelector('#fp-question textarea')"
+    page.wait_for_function(f"words => {box}.value === words", arg=words)
     page.locator("#fp-question textarea").fill("   ")
     page.get_by_role("button", name="Ask", exact=True).click()
     page.get_by_text("Write a question first.").wait_for()

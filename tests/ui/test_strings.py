@@ -1,0 +1,83 @@
+"""Both languages say everything, with the same blanks to fill in."""
+
+from __future__ import annotations
+
+import inspect
+import string
+from collections.abc import Iterator
+
+import pytest
+
+import app.errors
+import retrieval.errors
+from ui.strings import (
+    ADVICE_ZH,
+    EN,
+    LANG_NAMES,
+    LANGS,
+    SAMPLE_SUGGESTIONS,
+    STRINGS,
+    SUGGESTIONS,
+    ZH,
+    advice,
+    suggestions,
+    text,
+)
+
+
+def blanks(words: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(words) if name is not None}
+
+
+def error_codes() -> Iterator[str]:
+    """The code of every error that the use cases and the readers of files can raise."""
+    for module in (app.errors, retrieval.errors):
+        for _, one in inspect.getmembers(module, inspect.isclass):
+            if one.__module__ == module.__name__ and isinstance(getattr(one, "code", None), str):
+                yield one.code
+
+
+def test_both_languages_have_every_key() -> None:
+    assert EN.keys() == ZH.keys()
+    assert set(STRINGS) == set(LANGS) == set(LANG_NAMES) == set(SUGGESTIONS)
+
+
+@pytest.mark.parametrize("key", sorted(EN))
+def test_words_are_there_and_have_the_same_blanks(key: str) -> None:
+    assert EN[key].strip() and ZH[key].strip()
+    if key != "clause_named":
+        assert any("\u4e00" <= char <= "\u9fff" for char in ZH[key]), "not Chinese"
+    assert not any("\u4e00" <= char <= "\u9fff" for char in EN[key])
+    assert blanks(EN[key]) == blanks(ZH[key])
+
+
+def test_every_error_a_reader_can_meet_has_chinese_advice() -> None:
+    # Errors of starting the server and of the command line never reach the page.
+    elsewhere = {
+        "internal",
+        "bad_request",
+        "bad_parameter",
+        "bad_settings",
+        "unknown_model",
+        "already_serving",
+    }
+    elsewhere |= {"conflict", "unavailable", "corrupted", "retrieval_error", "parse_error"}
+    missing = set(error_codes()) - elsewhere - ADVICE_ZH.keys()
+    assert not missing
+
+
+def test_advice_falls_back_to_the_words_of_the_api() -> None:
+    assert advice("en", "encrypted", "Remove the password.") == "Remove the password."
+    assert "密码" in advice("zh", "encrypted", "Remove the password.")
+    assert advice("zh", "brand_new", "Remove the password.") == "Remove the password."
+
+
+def test_suggestions_follow_the_document() -> None:
+    assert suggestions("supply-agreement.en.pdf", "en") == SAMPLE_SUGGESTIONS["supply-agreement.en"]
+    assert suggestions("other.pdf", "zh") == SUGGESTIONS["zh"]
+    assert suggestions("other.pdf", None) == SUGGESTIONS["en"]
+
+
+def test_unknown_key_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        text("en", "no_such_words")
