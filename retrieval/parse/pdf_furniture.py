@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from retrieval.parse.joining import starts_clause
-from retrieval.parse.pdf_layout import rows_of
 from retrieval.parse.pdf_lines import Line
+from retrieval.parse.pdf_rows import rows_of
 
 _BAND = 0.16
 _ROWS = 5
