@@ -17,7 +17,8 @@ from retrieval import tokens
 from retrieval.bm25 import KeywordIndex
 from retrieval.clauses import outline
 from retrieval.front import front_chunks
-from retrieval.query import Query, read_question
+from retrieval.language import detect
+from retrieval.query import Query, Unit, read_question
 from retrieval.references import ClauseNumbers
 from retrieval.tfidf import VectorIndex
 from retrieval.titles import ClauseTitles
@@ -34,6 +35,7 @@ class SearchIndex:
 
     def __init__(self, text: str, chunks: Sequence[Chunk], clauses: Sequence[Clause]) -> None:
         self.text = text
+        self.language = detect(text)
         self.chunks = tuple(chunks)
         self.clauses = tuple(clauses)
         listed = [
@@ -78,11 +80,22 @@ class SearchIndex:
 
     def strength(self, query: Query) -> tuple[float, float]:
         """How strong the best match is on an absolute scale: BM25 as a share of what a chunk with
-        every term once would get, and the cosine."""
-        ideal = sum(weight * self.keywords.idf(term) for term, weight in query.terms.items())
-        keyword = float(self.keywords.scores(query.terms).max(initial=0.0))
-        cosine = float(self._vectors.scores(query.terms).max(initial=0.0))
+        every term once would get, and the cosine. A question in the other language is measured by
+        its concepts and figures, the only terms that both languages share."""
+        asked = dict(query.terms)
+        if query.language != self.language:
+            asked = {term: weight for term, weight in asked.items() if term[0] in "=#@§"}
+        ideal = sum(weight * self.keywords.idf(term) for term, weight in asked.items())
+        keyword = float(self.keywords.scores(asked).max(initial=0.0))
+        cosine = float(self._vectors.scores(asked).max(initial=0.0))
         return (keyword / ideal if ideal else 0.0), cosine
+
+    def shared_units(self, units: Sequence[Unit], query: Query) -> tuple[Unit, ...]:
+        """The content words that this document could hold: of a question in the other language
+        only those that a concept or a figure stands for."""
+        if query.language == self.language:
+            return tuple(units)
+        return tuple(unit for unit in units if len(unit.terms) > 1 or unit.terms[0][0] in "=#@§")
 
     def _scores(self, query: Query) -> NDArray[np.float64]:
         keyword = self.keywords.scores(query.terms)

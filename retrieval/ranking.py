@@ -140,4 +140,11 @@ def rank_sentences(
         or query.clauses
     ]
     ordered = sorted(found, key=lambda sentence: (-sentence.score, sentence.start))
-    return tuple(ordered[:limit])
+    # A list item with its lead-in overlaps its neighbours: each place is offered once.
+    kept: list[Sentence] = []
+    for sentence in ordered:
+        if len(kept) == limit:
+            break
+        if all(sentence.end <= other.start or other.end <= sentence.start for other in kept):
+            kept.append(sentence)
+    return tuple(kept)

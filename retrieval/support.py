@@ -50,9 +50,10 @@ def features(
     bodies = [index.text[found.start : found.end] for found in sentences[:3]]
     kinds = [holds(fold_width(body), query.asked) for body in bodies]
     keyword, cosine = index.strength(query)
+    label = index.shared_units(query.label, query)
     return {
         "document": _document_cover(index, query),
-        "label": max((coverage(query.label, terms, idf) for terms in top), default=0.0),
+        "label": max((coverage(label, terms, idf) for terms in top), default=0.0),
         "concept": max(held, default=0.0) / mass,
         "concept_absent": max(unknown, default=0.0) / mass,
         "no_kind": float(bool(query.asked) and max(kinds, default=0.0) == 0.0),
@@ -71,7 +72,7 @@ def features(
 def _document_cover(index: SearchIndex, query: Query) -> float:
     """Weighted share of the question's content words that stand anywhere in the document."""
     total = covered = 0.0
-    for unit in query.units:
+    for unit in index.shared_units(query.units, query):
         weight = unit_weight(unit, index.keywords.idf)
         known = any(map(index.keywords.has, unit.terms))
         parts = {part for part in unit.parts if index.keywords.has(part)}

@@ -96,3 +96,8 @@ def test_no_terms(text: str) -> None:
 )  # fmt: skip
 def test_language(text: str, language: str) -> None:
     assert detect(text) == language
+
+
+def test_third_production_line_is_no_clause() -> None:
+    assert values("第三条生产线") == []
+    assert values("第三条规定") == ["§3"]
