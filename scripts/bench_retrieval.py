@@ -6,13 +6,16 @@ DIR holds the JSONL sets (one document a line, see docs/benchmarks/retrieval.md)
 when it holds at least half of a gold span; the first quoted sentence is right when it and a gold
 span overlap by at least half of the shorter one. `plain` is the baseline: rank-bm25 over
 white-space words (Chinese: characters) of 500-character chunks. With --out one line per question
-holds the features that `scripts.fit_support` fits the refusal on.
+holds the features that `scripts.fit_support` fits the refusal on. A set may also be `crossed`
+(see there) or the path of a file in the same form.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import random
 import sys
 import time
 from collections import defaultdict
@@ -81,12 +84,13 @@ class Plain:
         return [self._spans[i] for i in order[:10]]
 
 
-def results(path: Path, every: int, with_plain: bool) -> Iterator[dict[str, Any]]:
+def results(
+    documents: Iterator[dict[str, Any]], every: int, with_plain: bool
+) -> Iterator[dict[str, Any]]:
     """One record per question of every N-th document."""
-    for number, line in enumerate(path.open(encoding="utf-8")):
+    for number, data in enumerate(documents):
         if number % every:
             continue
-        data = json.loads(line)
         text = data["text"]
         if not data["qas"]:
             continue
@@ -118,6 +122,45 @@ def results(path: Path, every: int, with_plain: bool) -> Iterator[dict[str, Any]
                 if evidence.hits and evidence.sentences else {},
                 "quote": text[slice(*first[0])] if first else "",
             }  # fmt: skip
+
+
+def crossed(data: Path, seed: int = 7) -> Iterator[dict[str, Any]]:
+    """Documents with questions of another kind of document, which they cannot answer: merger
+    questions on 12 non-disclosure agreements, statute questions on Chinese contract forms."""
+    rng = random.Random(seed)
+
+    def questions(name: str) -> list[str]:
+        lines = (data / SETS[name]).open(encoding="utf-8")
+        asked = [q for line in lines for q in json.loads(line)["qas"]]
+        return [q["question"] for q in asked if q.get("dataset") != "LawBench 1-1"]
+
+    def document(name: str, text: str, lang: str, asked: list[str]) -> dict[str, Any]:
+        qas = [
+            {
+                "qid": f"x{i}",
+                "question": q,
+                "answers": [],
+                "answer_starts": [],
+                "is_impossible": True,
+            }
+            for i, q in enumerate(asked)
+        ]
+        return {"doc_id": name, "title": name, "lang": lang, "text": text, "qas": qas}
+
+    merger, statute = questions("maud"), questions("statutes")
+    ndas = (data / SETS["contractnli"]).open(encoding="utf-8")
+    for line in itertools.islice(ndas, 12):
+        nda = json.loads(line)
+        yield document(nda["doc_id"], nda["text"], "en", rng.sample(merger, 4))
+    for path in sorted((data / "zh_contracts").glob("*.txt"))[::4]:
+        text = path.read_text(encoding="utf-8")
+        yield document(path.stem, text, "zh", rng.sample(statute, 30))
+
+
+def lines_of(path: Path) -> Iterator[dict[str, Any]]:
+    """The documents of a JSONL set."""
+    for line in path.open(encoding="utf-8"):
+        yield json.loads(line)
 
 
 def table(rows: list[dict[str, Any]]) -> dict[str, float | int]:
@@ -156,10 +199,14 @@ def main() -> int:
     written = args.out.open("w", encoding="utf-8") if args.out else None
     for name in args.sets.split(","):
         rows = []
-        for row in results(args.data / SETS[name], args.every, not args.no_plain):
+        if name == "crossed":
+            documents = crossed(args.data)
+        else:
+            documents = lines_of(args.data / SETS[name] if name in SETS else Path(name))
+        for row in results(documents, args.every, not args.no_plain):
             rows.append(row)
             if written:
-                written.write(json.dumps({"set": name, **row}, ensure_ascii=False) + "\n")
+                written.write(json.dumps({"set": Path(name).stem, **row}, ensure_ascii=False) + "\n")
         groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for row in rows:
             groups[f"{name} {row['dataset']}".strip()].append(row)

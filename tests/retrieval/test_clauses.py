@@ -58,13 +58,11 @@ def test_reference_after_a_hard_line_break() -> None:
 def test_english_nesting_and_labels() -> None:
     text = (
         "1. Definitions\nWords.\n1.1 Goods\nThe goods.\n1.2 Price\nThe price:\n(a) in USD;\n"
-        "(b) in EUR:\n(i) at par;\n(ii) at spot.\n2. Term\nTwo years.\nSchedule 1 Prices\n1. Valve\n"
+        "(b) in EUR:\n(i) at par;\n(ii) at spot.\n2. Term\nTwo years.\n"
+        "Schedule 1 Prices\n1. Valve\n"
     )
     assert labels(text) == [
-        "1", "1.1", "1.2", "1.2(a)", "1.2(b)", "1.2(b)(i)", "1.2(b)(ii)", "2", "Schedule 1",
-        "Schedule 11",
-    ] or labels(text)[:9] == [
-        "1", "1.1", "1.2", "1.2(a)", "1.2(b)", "1.2(b)(i)", "1.2(b)(ii)", "2", "Schedule 1",
+        "1", "1.1", "1.2", "1.2(a)", "1.2(b)", "1.2(b)(i)", "1.2(b)(ii)", "2", "Schedule 1", "1",
     ]  # fmt: skip
     found = outline(text)
     assert [clause.title for clause in found[:3]] == ["Definitions", "Goods", "Price"]
@@ -79,8 +77,10 @@ def test_letter_i_after_h_is_a_letter_and_first_i_is_roman() -> None:
 
 def test_chinese_nesting_and_labels() -> None:
     text = (
-        "第一章 总则\n第一条 目的\n本合同如下。\n第二章 付款\n第一节 方式\n第二条 价款\n（一）首付款；\n"
-        "（二）尾款：\n１、验收后；\n２、保修期满后。\n第二条之一 税费\n由乙方承担。\n第三条 期限\n一年。"
+        "第一章 总则\n第一条 目的\n本合同如下。\n第二章 付款\n第一节 方式\n"
+        "第二条 价款\n（一）首付款；\n"
+        "（二）尾款：\n１、验收后；\n２、保修期满后。\n第二条之一 税费\n由乙方承担。\n"
+        "第三条 期限\n一年。"
     )
     assert labels(text) == [
         "第一章", "第一条", "第二章", "第一节", "第二条", "第二条（一）", "第二条（二）",
@@ -97,12 +97,18 @@ def test_chinese_nesting_and_labels() -> None:
 
 
 def test_enumeration_marks_of_chinese_contracts() -> None:
-    text = "一、标的\n钢材。\n二、价款\n１．总价\n（１）含税；\n（２）不含税。\n２．单价\n三、交货\n十日内。"
+    text = (
+        "一、标的\n钢材。\n二、价款\n１．总价\n（１）含税；\n（２）不含税。\n"
+        "２．单价\n三、交货\n十日内。"
+    )
     assert labels(text) == ["一", "二", "二１", "二１（１）", "二１（２）", "二２", "三"]
 
 
 def test_figures_and_years_at_line_start_are_no_clauses() -> None:
-    text = "1. Price\n2024 is the base year.\n1.5 million dollars are due.\n10.5元每件。\n2. Term\nNone."
+    text = (
+        "1. Price\n2024 is the base year.\n1.5 million dollars are due.\n10.5元每件。\n"
+        "2. Term\nNone."
+    )
     assert labels(text) == ["1", "2"]
 
 

@@ -12,18 +12,23 @@ from retrieval.types import Document, DocumentPage
 
 NDA = """MUTUAL NON-DISCLOSURE AGREEMENT
 
-This Agreement is made as of 5 May 2023 by and between Northwind Ltd. ("Discloser") and Contoso Inc. ("Recipient").
+This Agreement is made as of 5 May 2023 by and between Northwind Ltd. ("Discloser") and
+Contoso Inc. ("Recipient").
 
 1. Definitions
-"Confidential Information" means all business and technical information that the Discloser marks as confidential.
+"Confidential Information" means all business and technical information that the Discloser
+marks as confidential.
 
 2. Obligations
-2.1 Secrecy. The Recipient shall keep the Confidential Information secret and shall use it solely for the purpose of evaluating the project.
+2.1 Secrecy. The Recipient shall keep the Confidential Information secret and shall use it
+solely for the purpose of evaluating the project.
 2.2 Employees. The Recipient may disclose Confidential Information to employees who need to know it.
-2.3 Return. The Recipient shall return or destroy all copies within ten (10) days after a written request.
+2.3 Return. The Recipient shall return or destroy all copies within ten (10) days after a
+written request.
 
 3. Term
-This Agreement remains in effect for three years and may be terminated by either party on thirty (30) days' written notice.
+This Agreement remains in effect for three years and may be terminated by either party on
+thirty (30) days' written notice.
 
 4. Liability
 4.1 Cap. The aggregate liability of either party shall not exceed USD 250,000.

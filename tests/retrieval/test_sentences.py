@@ -16,12 +16,12 @@ def sentences(text: str) -> list[str]:
 @pytest.mark.parametrize(
     "text",
     [
-        "Acme Inc. shall pay USD 1.5 million to Dr. J. Smith by 5 p.m. on the date in Schedule No. 5 hereto.",
+        "Acme Inc. shall pay USD 1.5 m to Dr. J. Smith by 5 p.m. on the day in Schedule No. 5.",
         "See Art. 12.3(b) of the U.S. Code, i.e. the rules of 29 C.F.R. 2501.3-101, for details.",
         "4. Payment is due in 30 days.",
         "本合同总价为人民币1,500,000.00元（大写：壹佰伍拾万元整），于2024.3.1前付清。",
-        "The Supplier shall deliver the goods to the place that is named in\nthe order and pay for the transport.",
-        "　　根据委托储存计划和仓储容量，经双方协商一致，由存货方和保管方根据有关规定签订本合\n　　同并遵守其条款。",
+        "The Supplier shall deliver the goods to the place that is named in\nthe order and pay.",
+        "　　根据委托储存计划和仓储容量，经双方协商一致，由双方根据有关规定签订本合\n　　同。",
     ],
 )
 def test_one_sentence(text: str) -> None:
@@ -29,7 +29,10 @@ def test_one_sentence(text: str) -> None:
 
 
 def test_sentences_of_a_paragraph() -> None:
-    text = 'Fees are due. "Late" fees accrue at 5%. The cap is USD 1m! Is it? Yes, by Acme Inc. The end.'
+    text = (
+        'Fees are due. "Late" fees accrue at 5%. The cap is USD 1m! Is it? Yes, by Acme Inc. '
+        "The end."
+    )
     assert sentences(text) == [
         "Fees are due.", '"Late" fees accrue at 5%.', "The cap is USD 1m!", "Is it?",
         "Yes, by Acme Inc.", "The end.",
