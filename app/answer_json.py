@@ -36,4 +36,5 @@ def answer_from(stored: dict[str, Any], text: str, citations: tuple[Citation, ..
             DocumentWarning(item["code"], item["message"], tuple(item["pages"]))
             for item in stored["warnings"]
         ),
+        phrasing=stored.get("phrasing", "off"),
     )

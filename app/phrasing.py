@@ -106,6 +106,9 @@ def phrase(
                 if not acceptable(words, found_checks, spans, question, language):
                     use = "cut" if shown else "dropped"
                     break
+                if shown and words.strip() in shown:
+                    use = "cut"
+                    break
                 if not shown and _repeats(words, spans):
                     continue
                 yield AnswerDelta(lead + words, "phrasing")

@@ -73,11 +73,23 @@ def questions(paths: Sequence[Path], per_file: int, seed: int, engine: Engine) -
             name = line["doc_id"]
             if name not in made:
                 made[name] = _load(line, path.parent, engine)
+            text = made[name].text
             gold = tuple(
-                (start, start + len(answer))
+                _gold(text, answer, start, qa["qid"])
                 for answer, start in zip(qa["answers"], qa["answer_starts"], strict=True)
             )
             yield Asked(made[name], qa["question"], gold)
+
+
+def _gold(text: str, answer: str, start: int, qid: str) -> tuple[int, int]:
+    """The gold span; looked for, up to white space, where a parser has moved it."""
+    if text[start : start + len(answer)] == answer:
+        return start, start + len(answer)
+    pattern = r"\s*".join(re.escape(c) for c in re.sub(r"\s", "", answer))
+    found = re.search(pattern, text)
+    if found is None:
+        raise ValueError(f"The answer of {qid} is not in its document: {answer[:60]}")
+    return found.span()
 
 
 def _usable(qa: dict[str, Any]) -> bool:

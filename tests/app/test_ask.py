@@ -222,6 +222,13 @@ def test_what_follows_a_failing_sentence_is_not_shown() -> None:
     assert (answer.phrasing, answer.status) == ("cut", "partial")
 
 
+def test_a_sentence_said_again_ends_the_phrasing() -> None:
+    reply = "A total of USD 2 million. A total of USD 2 million. A total of USD 2 million."
+    _, answer = run(ScriptedEngine(reply), "What is the cap on liability?", loaded(NDA))
+    assert answer.answer.count("USD 2 million") == 1
+    assert answer.phrasing == "cut"
+
+
 def test_a_chinese_question_gets_a_chinese_answer() -> None:
     engine = ScriptedEngine("违约金按未付金额的0.05%计算。")
     _, answer = run(engine, "逾期支付租金的违约金是多少？", loaded(LEASE))
