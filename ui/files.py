@@ -1,26 +1,20 @@
-"""The upload box. Gradio stores what the browser sends under a changed name; this box hands on the
-file's own name beside the place where it was stored."""
+"""The names of uploaded files. Gradio stores what the browser sends under a changed name; the
+browser tells the files' own names beside it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import gradio as gr
-
-Received = tuple[Path, str]
-"""Where the file lies, and what it is called."""
+NAMES_OF_FILES = "(files, names, ...rest) => [files, files.map((one) => one.orig_name), ...rest]"
+"""Runs in the browser before an upload's handler: fills in the second input."""
 
 
-def contract_files(label: str, **options: Any) -> gr.File:
-    """A box for several files at once, by click or drag and drop. Handlers get `list[Received]`."""
-    box = gr.File(file_count="multiple", label=label, **options)
-    # No subclass: Gradio writes a .pyi beside the source of every subclass of a component.
-    box.preprocess = _received  # type: ignore[method-assign, assignment]
-    return box
-
-
-def _received(payload: Any) -> list[Received]:
-    if payload is None:
-        return []
-    return [(Path(one.path), one.orig_name or Path(one.path).name) for one in payload]
+def named_files(paths: Sequence[str], names: object) -> list[tuple[Path, str]]:
+    """Where each file lies and what it is called. The names are for display only; where the
+    browser told none, the stored ones stand in."""
+    told = names if isinstance(names, list) and len(names) == len(paths) else [None] * len(paths)
+    return [
+        (Path(path), name if isinstance(name, str) and name else Path(path).name)
+        for path, name in zip(paths, told, strict=True)
+    ]

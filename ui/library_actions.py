@@ -14,7 +14,7 @@ import gradio as gr
 from ui.client import Api, Json
 from ui.errors import UIError
 from ui.exchange import Talk
-from ui.files import Received
+from ui.files import named_files
 from ui.library_view import library_html
 from ui.messages import notice, reason
 from ui.parts import Changes, Parts
@@ -71,12 +71,12 @@ class LibraryActions:
         }
 
     async def add_files(
-        self, files: list[Received], lang: Lang, chosen: str | None, said: Talk
+        self, files: list[str], names: object, lang: Lang, chosen: str | None, said: Talk
     ) -> AsyncIterator[Changes]:
         """Hand uploaded files to the API one after the other, saying what became of each."""
         p = self._parts
         lines: list[str] = []
-        for path, name in files:
+        for path, name in named_files(files, names):
             waiting = notice(text(lang, "sending", name=name))
             yield {p.notices: "".join(lines) + waiting}
             try:

@@ -54,7 +54,7 @@ new MutationObserver(() => {
   const all = element.querySelectorAll('.fp-exchange');
   const last = all[all.length - 1];
   if (all.length > known) held = false;
-  if (last && !held && (all.length > known || last.querySelector('[aria-busy]'))) {
+  if (last && !held) {
     region.scrollTop += last.getBoundingClientRect().top - region.getBoundingClientRect().top;
   }
   known = all.length;

@@ -10,7 +10,7 @@ import gradio as gr
 
 from ui.client import Api
 from ui.exchange import Talk
-from ui.files import contract_files
+from ui.files import NAMES_OF_FILES
 from ui.library_actions import LibraryActions
 from ui.markup import CLICKS, FOLLOWS
 from ui.page_actions import PageActions
@@ -57,7 +57,15 @@ def _lay_out() -> Parts:
     with gr.Row(elem_id="fp-main"):
         with gr.Column(elem_id="fp-library-column", elem_classes="fp-column"):
             library_title = _html()
-            upload = contract_files(text(lang, "upload"), elem_id="fp-upload", height=92)
+            upload = gr.File(
+                label=text(lang, "upload"),
+                show_label=False,
+                file_count="multiple",
+                elem_id="fp-upload",
+                height=92,
+            )
+            names = gr.JSON(visible=False)
+            upload_hint = _html(elem_id="fp-upload-hint")
             notices = _html(elem_id="fp-notices")
             library = _html(elem_id="fp-library", js_on_load=CLICKS)
             sample = gr.Button(text(lang, "open_sample"), visible=False, elem_id="fp-sample")
@@ -87,6 +95,8 @@ def _lay_out() -> Parts:
         talk_title=talk_title,
         page_title=page_title,
         upload=upload,
+        names=names,
+        upload_hint=upload_hint,
         sample=sample,
         notices=notices,
         library=library,
@@ -114,7 +124,7 @@ def _connect(
     page: gr.Blocks, p: Parts, whole: PageActions, library: LibraryActions, talk: TalkActions
 ) -> None:
     quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-    words = {p.brand, p.library_title, p.talk_title, p.page_title, p.upload, p.sample}
+    words = {p.brand, p.library_title, p.talk_title, p.page_title, p.upload_hint, p.sample}
     words |= {p.question, p.ask, p.stop}
     listing = {p.library, p.seen, p.chosen, p.suggestions, p.sample}
     viewing = {p.viewer, p.shown}
@@ -131,8 +141,9 @@ def _connect(
 
     p.upload.upload(
         library.add_files,
-        [p.upload, p.lang, p.chosen, p.said],
+        [p.upload, p.names, p.lang, p.chosen, p.said],
         listing | {p.upload, p.notices},
+        js=NAMES_OF_FILES,
         **quiet,
     )
     p.sample.click(library.add_sample, where, listing | {p.notices}, **quiet)

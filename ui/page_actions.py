@@ -39,7 +39,7 @@ class PageActions:
             p.library_title: title(lang, "documents"),
             p.talk_title: title(lang, "conversation"),
             p.page_title: title(lang, "page"),
-            p.upload: gr.update(label=text(lang, "upload")),
+            p.upload_hint: f"<p>{esc(text(lang, 'upload'))}</p>",
             p.question: gr.update(
                 label=text(lang, "question"), placeholder=text(lang, "placeholder")
             ),

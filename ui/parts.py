@@ -19,6 +19,8 @@ class Parts:
     talk_title: Any
     page_title: Any
     upload: Any
+    names: Any
+    upload_hint: Any
     sample: Any
     notices: Any
     library: Any

@@ -19,7 +19,7 @@ from ui.exchange import Exchange, Talk, heard
 from ui.messages import reason, status_line
 from ui.parts import Changes, Parts
 from ui.strings import Lang, text
-from ui.talk_view import place_of, talk_html
+from ui.talk_view import talk_html
 from ui.viewer import Shown, Viewer, turned
 
 _ENDINGS = {"done": "done", "cancelled": "stopped"}
@@ -84,7 +84,7 @@ class TalkActions:
         }
         yield over
         if exchange.citations:
-            shown = _shown(exchange.citations[0], lang)
+            shown = _shown(exchange.citations[0])
             yield {p.shown: shown, p.viewer: await self._view.html(shown, lang)}
 
     async def _askable(
@@ -142,10 +142,10 @@ class TalkActions:
         p = self._parts
         exchange = said.exchanges[int(event.turn)]
         if event.act == "cite":
-            shown = _shown(exchange.citations[int(event.cite) - 1], lang)
+            shown = _shown(exchange.citations[int(event.cite) - 1])
         elif exchange.result is not None:
             near = exchange.result["nearest"][int(event.near) - 1]
-            shown = _shown({**near, "document_id": exchange.document_id}, lang)
+            shown = _shown({**near, "document_id": exchange.document_id})
         return {p.shown: shown, p.viewer: await self._view.html(shown, lang)}
 
     async def turn(self, lang: Lang, shown: Shown | None, event: gr.EventData) -> Changes:
@@ -157,10 +157,10 @@ class TalkActions:
         return {p.shown: shown, p.viewer: await self._view.html(shown, lang)}
 
 
-def _shown(citation: Json, lang: Lang) -> Shown:
+def _shown(citation: Json) -> Shown:
     return Shown(
         citation["document_id"],
         citation["page"] or 1,
         (citation["start_char"], citation["end_char"]),
-        place_of(citation, lang),
+        citation,
     )

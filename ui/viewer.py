@@ -11,6 +11,7 @@ from ui.errors import UIError
 from ui.markup import button, esc
 from ui.messages import reason
 from ui.strings import Lang, text
+from ui.talk_view import place_of
 
 _PDF = "application/pdf"
 _AROUND = 1500
@@ -20,12 +21,12 @@ _AROUND = 1500
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What the page region shows: one page of a document, or a stretch of its text, with the
-    characters of `span` marked. `place` names the quote (clause and page) in words."""
+    characters of `span` marked. `source` is the citation or clause that it belongs to."""
 
     document_id: str
     page: int = 1
     span: tuple[int, int] | None = None
-    place: str = ""
+    source: Json | None = None
 
 
 class Viewer:
@@ -57,7 +58,7 @@ async def _drawn(api: Api, shown: Shown | None, lang: Lang) -> str:
     else:
         body = await _text(api, shown, lang)
     name = f'<p class="fp-page-name">{esc(document["name"])}</p>'
-    return name + _quote(quote, shown.place, lang) + body
+    return name + _quote(quote, place_of(shown.source, lang) if shown.source else "", lang) + body
 
 
 def turned(shown: Shown, page: int) -> Shown:
