@@ -6,9 +6,11 @@ can connect can ask. The first SIGTERM or Ctrl-C lets running requests end for G
 
 from __future__ import annotations
 
+import signal
 import socket
 from contextlib import ExitStack
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -45,6 +47,7 @@ def command(
     with reporting(as_json=False), ExitStack() as stack:
         settings = load_settings(host=host, port=port, model=model, data_dir=data_dir)
         listener = stack.enter_context(bind(settings.host, settings.port))
+        signal.signal(signal.SIGTERM, _leave)
         _serve(settings, listener, pull=pull, sample=sample)
 
 
@@ -109,7 +112,19 @@ def _serve(settings: Settings, listener: socket.socket, *, pull: bool, sample: b
                 await super().startup(sockets)
                 note(f"Fineprint is at {url} (API: {url}/docs). Ctrl-C stops it.")
 
+        # Once it has stopped, uvicorn raises the signal again. By then it has been obeyed, and what
+        # is open must still be closed by the blocks around.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, _obeyed)
         Server(config).run(sockets=[listener])
+
+
+def _leave(number: int, _: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+def _obeyed(number: int, _: FrameType | None) -> None:
+    return None
 
 
 def sample_files() -> tuple[Path, ...]:

@@ -7,9 +7,11 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -35,18 +37,23 @@ def server(
     """A running server with a tiny model, and its address."""
     command = [*SERVE, "--port", "0", "--model", str(tiny_llama)]
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    try:
+        yield address(process), process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def address(process: subprocess.Popen[str]) -> str:
+    """Where the server says it is."""
     assert process.stderr is not None
     said = []
     for line in process.stderr:
         said.append(line)
         if match := re.search(r"Fineprint is at (http://127\.0\.0\.1:\d+)", line):
-            break
-    else:
-        raise AssertionError("".join(said))
-    yield match.group(1), process
-    if process.poll() is None:
-        process.kill()
-    process.communicate()
+            return match.group(1)
+    raise AssertionError("".join(said))
 
 
 def refused(environment: dict[str, str], *arguments: str) -> str:
@@ -83,7 +90,11 @@ def test_serves_page_and_api_and_ends_on_sigterm(
     assert "nother" in locked and environment["FINEPRINT_DATA_DIR"] in locked
 
     process.send_signal(signal.SIGTERM)
-    assert process.wait(30) in (0, -signal.SIGTERM)
+    assert process.wait(30) == 0
+    with closing(
+        sqlite3.connect(Path(environment["FINEPRINT_DATA_DIR"]) / "fineprint.sqlite")
+    ) as db:
+        assert db.execute("SELECT count(*) FROM workers").fetchone() == (0,), "it left in order"
     host, _, number = url.removeprefix("http://").partition(":")
     with pytest.raises(ConnectionRefusedError), socket.create_connection((host, int(number))):
         pass
