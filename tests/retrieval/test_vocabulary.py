@@ -1,0 +1,76 @@
+"""The reviewed vocabulary and the word lists: well-formed, and matched by stem and character."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from retrieval.errors import RetrievalError
+from retrieval.folding import fold
+from retrieval.query import read_question
+from retrieval.stems import words
+from retrieval.vocabulary import read_vocabulary, vocabulary
+from retrieval.wordlists import word_list
+
+
+def stated(text: str) -> set[str]:
+    folded = fold(text)
+    return {m.concept.name for m in vocabulary().in_documents.mentions(folded, words(folded))}
+
+
+def test_every_concept_has_a_wording_and_is_found_by_it() -> None:
+    for concept in vocabulary().concepts:
+        assert concept.phrases or concept.cues
+        for phrase in concept.phrases:
+            assert concept.name in stated(phrase), (concept.name, phrase)
+
+
+@pytest.mark.parametrize(
+    ("english", "chinese", "concept"),
+    [
+        ("The agreement was terminated", "解除合同", "termination"),
+        ("the aggregate liability shall not exceed", "责任上限", "liability_cap"),
+        ("governed by the laws of the State", "适用法律", "governing_law"),
+        ("liquidated damages", "违约金", "liquidated_damages"),
+        ("force majeure", "不可抗力", "force_majeure"),
+    ],
+)
+def test_both_languages_meet_in_one_concept(english: str, chinese: str, concept: str) -> None:
+    assert concept in stated(english)
+    assert concept in stated(chinese)
+
+
+def test_cues_count_in_questions_only() -> None:
+    assert "termination" not in stated("walk away")
+    asked = read_question("Can we walk away from the deal?")
+    assert "termination_for_convenience" in {concept.name for concept in asked.concepts}
+
+
+def test_question_parts() -> None:
+    query = read_question(
+        'Highlight the parts (if any) of this contract related to "Cap on Liability" that should '
+        "be reviewed by a lawyer. Details: Does the contract include a cap?"
+    )
+    assert query.presence
+    assert [concept.name for concept in query.main] == ["liability_cap"]
+    assert query.terms["highlight"] < 0.3 < query.terms["cap"]
+    scene = read_question('Consider the Agreement between "Zebra Inc." and "Yak"; what is the fee?')
+    assert scene.terms["zebra"] < 0.3
+    assert read_question("第12.3条规定了什么？").clauses == ("§12.3",)
+    assert read_question("How long is the term?").asked == ("duration",)
+
+
+def test_unknown_key_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "words.toml"
+    path.write_text('[x]\nen = ["a"]\nfr = ["b"]\n', encoding="utf-8")
+    with pytest.raises(RetrievalError, match="fr"):
+        read_vocabulary(path)
+
+
+def test_word_lists_are_lower_case_words() -> None:
+    for name in ("english_stop", "asking_english", "light_english", "abbreviations"):
+        found = word_list(name)
+        assert found
+        assert all(word == word.lower() for word in found)
+    assert "terminate" not in word_list("light_english")
