@@ -26,6 +26,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return kept | {
         "FINEPRINT_DATA_DIR": str(tmp_path / "data"),
         "FINEPRINT_CACHE_DIR": str(tmp_path / "cache"),
+        "FINEPRINT_PRECISION": "float32",
         "OMP_NUM_THREADS": "1",
     }
 

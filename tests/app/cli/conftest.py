@@ -17,6 +17,7 @@ def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "data"
     monkeypatch.setenv("FINEPRINT_DATA_DIR", str(folder))
     monkeypatch.setenv("FINEPRINT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("FINEPRINT_PRECISION", "float32")
     return folder
 
 
