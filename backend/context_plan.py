@@ -43,7 +43,7 @@ class ContextPlan:
                 needed[index] = None
         return list(needed)
 
-    def keys(self) -> list[bytes]:
+    def block_keys(self) -> list[bytes]:
         """Content keys of the needed blocks."""
         return [self.reading.keys[index] for index in self.needed()]
 

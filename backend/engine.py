@@ -22,7 +22,7 @@ from backend.context_plan import ContextPlan, plan_context
 from backend.engine_config import EngineConfig
 from backend.errors import BackendError, EngineBusy, EngineClosed, RequestTooLarge, UnknownDocument
 from backend.loader import load_checkpoint
-from backend.models import Decoder
+from backend.models import Decoder, build_decoder
 from backend.reading import DocumentReading
 from backend.runner import Runner
 from backend.scheduler import Scheduler
@@ -82,12 +82,13 @@ class Engine:
         if precision == "int8" and device.type != "cpu":
             raise BackendError("int8 weights run on CPUs only; use bfloat16 on a GPU")
         checkpoint = load_checkpoint(config.model)
-        model = Decoder(checkpoint.config, checkpoint.tensors, precision, device)
+        model = build_decoder(checkpoint, precision, device)
         shape = KVShape(model.config.layers, model.config.kv_heads, model.config.head_dim)
-        pages = config.kv_budget // page_bytes(shape, model.compute_dtype)
+        budget = config.resolved_kv_budget()
+        pages = budget // page_bytes(shape, model.compute_dtype)
         if pages < config.block_tokens // PAGE_TOKENS + 1:
             raise BackendError(
-                f"A KV budget of {config.kv_budget} bytes holds {pages} pages, less than one block "
+                f"A KV budget of {budget} bytes holds {pages} pages, less than one block "
                 f"of {config.block_tokens} tokens; raise it"
             )
         store = KVStore(shape, pages, model.compute_dtype, device)
@@ -324,7 +325,7 @@ class Engine:
     def _hold(self, sequence: Sequence, plan: ContextPlan) -> None:
         """Keep what is there of the request's blocks while the others are read."""
         held = self._held.setdefault(sequence, set())
-        for key in plan.keys():
+        for key in plan.block_keys():
             if key not in held and self._store.contains(key):
                 self._store.hold(key)
                 held.add(key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -18,16 +19,18 @@ class EngineConfig:
     """Settings of one engine.
 
     `precision` "auto" is int8 on a CPU with VNNI, float32 on other CPUs and bfloat16 on a GPU.
-    `block_tokens` is the unit of reading, a multiple of the page size. `kv_budget` is in bytes.
-    `threads` 0 leaves torch's own choice. `max_waiting` bounds the queue of requests.
+    `block_tokens` is the unit of reading, a multiple of the page size; the default is argued in
+    docs/adr/0003-blocks-of-512.md. `kv_budget` is in bytes; 0 takes 40% of a CPU's memory, or 70%
+    of what a GPU has free once the weights are there. `threads` 0 leaves torch's own choice.
+    `max_waiting` bounds the queue of requests, `prefill_chunk` (tokens) the length of one step.
     """
 
     model: Path
     device: str = "cpu"
     precision: Precision | Literal["auto"] = "auto"
-    block_tokens: int = 2048
+    block_tokens: int = 512
     reading: Reading = "independent"
-    kv_budget: int = 2 << 30
+    kv_budget: int = 0
     threads: int = 0
     max_waiting: int = 64
     prefill_chunk: int = 512
@@ -39,3 +42,12 @@ class EngineConfig:
         if self.device != "cpu":
             return "bfloat16"
         return "int8" if torch.cpu._is_vnni_supported() else "float32"
+
+    def resolved_kv_budget(self) -> int:
+        """The KV budget in bytes that 0 stands for on this machine, now."""
+        if self.kv_budget:
+            return self.kv_budget
+        if self.device == "cpu":
+            return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 0.4)
+        free, _ = torch.cuda.mem_get_info(torch.device(self.device))
+        return int(free * 0.7)

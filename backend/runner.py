@@ -113,7 +113,7 @@ class Runner:
             return out.permute(2, 0, 1, 3).reshape(new, -1)
 
         ids = torch.tensor(token_ids, device=self._model.device)
-        self._model.forward(ids, attend)
+        self._model.forward(ids, attend, cache_only=True)
 
     def _empty(self) -> KV:
         config = self._model.config

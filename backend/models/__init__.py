@@ -1,7 +1,25 @@
-"""Model families and their registry."""
+"""Models: one decoder for the Llama-shaped families, built from a checkpoint."""
 
 from __future__ import annotations
 
-from backend.models.decoder import Attend, Decoder
+import torch
 
-__all__ = ["Attend", "Decoder"]
+from backend.layers.linear import Precision
+from backend.loader import Checkpoint
+from backend.models.calibration import CALIBRATION, run_tokens
+from backend.models.decoder import Attend, Decoder
+from backend.models.smoothing import smooth
+
+__all__ = ["Attend", "Decoder", "build_decoder"]
+
+
+def build_decoder(checkpoint: Checkpoint, precision: Precision, device: torch.device) -> Decoder:
+    """The model of a checkpoint. For int8, activations are first observed on a short text and
+    smoothed."""
+    if precision != "int8":
+        return Decoder(checkpoint.config, checkpoint.tensors, precision, device)
+    token_ids = checkpoint.tokenizer.encode(CALIBRATION)
+    tensors = smooth(
+        checkpoint.config, checkpoint.tensors, lambda decoder: run_tokens(decoder, token_ids)
+    )
+    return Decoder(checkpoint.config, tensors, precision, device)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -16,10 +17,13 @@ from torch.nn import functional
 
 from backend.config import ModelConfig
 from backend.errors import CheckpointError
-from backend.layers.linear import Linear, Precision, make_linear
+from backend.layers.linear import Linear, Precision, make_head, make_linear
 
 Attend = Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 """attend(layer, q [n, heads, d], k [n, kv_heads, d], v [n, kv_heads, d]) -> [n, heads * d]."""
+
+MakeLinear = Callable[[torch.Tensor, torch.Tensor | None], Linear]
+"""A linear layer from weight [out, in] and bias [out] or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +51,21 @@ class Decoder:
         tensors: Mapping[str, torch.Tensor],
         precision: Precision,
         device: torch.device,
+        *,
+        make: MakeLinear | None = None,
     ) -> None:
+        """`make` builds a linear layer from weight and bias, in place of the usual one for the
+        precision and device."""
         self.config = config
         self.device = device
         self.compute_dtype = torch.bfloat16 if precision == "int8" else getattr(torch, precision)
         self._stream_dtype = torch.float32 if device.type == "cpu" else self.compute_dtype
-        source = _Source(tensors, precision, device)
+        source = _Source(tensors, device, make or partial(make_linear, precision, device))
         self._embedding = source.plain("model.embed_tokens.weight").to(device, self.compute_dtype)
         self._layers = tuple(self._load_layer(source, i) for i in range(config.layers))
         self._norm = source.norm("model.norm.weight")
         head = "model.embed_tokens.weight" if config.tie_embeddings else "lm_head.weight"
-        self._head = source.linear([head], [])
+        self._head = make_head(source.plain(head), precision, device)
 
     def _load_layer(self, source: _Source, index: int) -> _Layer:
         config, at = self.config, f"model.layers.{index}."
@@ -75,8 +83,14 @@ class Decoder:
             down=source.projection([down], config.mlp_bias),
         )
 
-    def forward(self, token_ids: torch.Tensor, attend: Attend) -> torch.Tensor:
-        """Hidden states [n, hidden] after the last norm, for token ids [n]."""
+    def forward(
+        self, token_ids: torch.Tensor, attend: Attend, *, cache_only: bool = False
+    ) -> torch.Tensor:
+        """Hidden states [n, hidden] after the last norm, for token ids [n].
+
+        With `cache_only` the last layer ends with its call of `attend`: reading needs no more than
+        keys and values, and the result means nothing.
+        """
         config = self.config
         heads, kv_heads, width = config.heads, config.kv_heads, config.head_dim
         stream = self._embedding[token_ids].to(self._stream_dtype)
@@ -86,7 +100,10 @@ class Decoder:
             q, k, v = qkv.split((heads, kv_heads, kv_heads), 1)
             if layer.q_norm is not None and layer.k_norm is not None:
                 q, k = self._rms(q, layer.q_norm), self._rms(k, layer.k_norm)
-            stream = stream + layer.out(attend(index, q, k, v))
+            read = attend(index, q, k, v)
+            if cache_only and index == config.layers - 1:
+                break
+            stream = stream + layer.out(read)
             gate, up = layer.gate_up(self._rms(stream, layer.mlp_norm)).chunk(2, -1)
             stream = stream + layer.down(functional.silu(gate) * up)
         return self._rms(stream, self._norm)
@@ -105,11 +122,11 @@ class _Source:
     """Takes tensors out of a checkpoint by name and turns them into layers."""
 
     def __init__(
-        self, tensors: Mapping[str, torch.Tensor], precision: Precision, device: torch.device
+        self, tensors: Mapping[str, torch.Tensor], device: torch.device, make: MakeLinear
     ) -> None:
         self._tensors = tensors
-        self._precision = precision
         self._device = device
+        self._make = make
 
     def plain(self, name: str) -> torch.Tensor:
         try:
@@ -123,12 +140,7 @@ class _Source:
         return self.plain(name).to(self._device, torch.float32)
 
     def projection(self, modules: list[str], bias: bool) -> Linear:
-        return self.linear(
-            [f"{module}.weight" for module in modules],
-            [f"{module}.bias" for module in modules] if bias else [],
-        )
-
-    def linear(self, weights: list[str], biases: list[str]) -> Linear:
-        weight = torch.cat([self.plain(name) for name in weights])
-        bias = torch.cat([self.plain(name) for name in biases]) if biases else None
-        return make_linear(weight, bias, self._precision, self._device)
+        weight = torch.cat([self.plain(f"{module}.weight") for module in modules])
+        if not bias:
+            return self._make(weight, None)
+        return self._make(weight, torch.cat([self.plain(f"{module}.bias") for module in modules]))

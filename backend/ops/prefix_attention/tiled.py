@@ -1,8 +1,8 @@
 """For CPUs: tiles of new tokens, so that no score above the diagonal is computed but in one tile.
 
 Two batched matrix products a tile, the query heads of a group folded into rows. Against torch's
-fused attention on 2 Zen 4 cores (bf16, 9/3 heads of 64): 1,024 new tokens 10.6 against 14.3 ms, 2,048
-26.7 against 41.6 ms; tiles of 128 were the best of 64, 128, 256 and 512.
+fused attention on 2 Zen 4 cores (bf16, 9/3 heads of 64): 1,024 new tokens 10.6 against 14.3 ms,
+2,048 26.7 against 41.6 ms; tiles of 128 were the best of 64, 128, 256 and 512.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import torch
 
 from backend.ops.prefix_attention import Implementation, prefix_attention
 
-# (kv_heads, group, new tokens, prefix, head_dim): odd on purpose; 127..129 stand at the tile's edge.
+# (kv_heads, group, new tokens, prefix, head_dim): odd on purpose; 127 to 129 are the tile's edge.
 SHAPES = [
     (1, 1, 1, 0, 64),
     (3, 3, 1, 111, 64),
