@@ -132,11 +132,10 @@ def _connect(
     where = [p.lang, p.chosen, p.seen, p.said]
 
     page.load(whole.open, None, [p.lang, *words, *listing, *views], **quiet)
-    page.load(None, p.lang, None, js=_SPOKEN_LANGUAGE, **quiet)
     p.lang.input(
         whole.translate, [p.lang, p.chosen, p.said, p.shown], words | listing | views, **quiet
     )
-    p.lang.input(None, p.lang, None, js=_SPOKEN_LANGUAGE, **quiet)
+    p.lang.change(None, p.lang, None, js=_SPOKEN_LANGUAGE, **quiet)
     gr.Timer(POLL_SECONDS).tick(library.refresh, where, [*listing, p.notices], **quiet)
 
     p.upload.upload(

@@ -48,7 +48,7 @@ def place_of(citation: Json, lang: Lang) -> str:
         printed = label is not None and label != str(page)
         key = "page_printed" if printed else "page_number"
         parts.append(text(lang, key, page=page, label=label))
-    return ", ".join(parts) or str(citation.get("document", ""))
+    return ("，" if lang == "zh" else ", ").join(parts) or str(citation.get("document", ""))
 
 
 def _exchange(exchange: Exchange, index: int, lang: Lang) -> str:
@@ -128,7 +128,7 @@ def _foot(exchange: Exchange, index: int, lang: Lang) -> str:
     parts.append(_checks(exchange, lang))
     result = exchange.result
     if result:
-        parts += [_note(text(lang, key)) for key in _endings(result)]
+        parts += [_note(text(lang, key)) for key in _endings(exchange, result)]
         parts += [_note(warning_line(warning, lang)) for warning in result["warnings"]]
     meta = " · ".join(filter(None, (_coverage(exchange, lang), _timing(result, lang))))
     if meta:
@@ -140,9 +140,11 @@ def _note(line: str) -> str:
     return f'<p class="fp-note">{esc(line)}</p>'
 
 
-def _endings(result: Json) -> list[str]:
+def _endings(exchange: Exchange, result: Json) -> list[str]:
     keys = {"length": "finish_length", "repetition": "finish_repetition"}
-    found = [keys[result["finish_reason"]]] if result["finish_reason"] in keys else []
+    # Words that are not shown need no word on how they ended.
+    shown = any(piece.kind == "phrasing" for piece in exchange.pieces)
+    found = [keys[result["finish_reason"]]] if shown and result["finish_reason"] in keys else []
     if result.get("phrasing") == "dropped":
         found.append("phrasing_dropped")
     return found

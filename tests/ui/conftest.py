@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +69,12 @@ def _wait_until_up(process: subprocess.Popen[bytes], port: int, log: Path) -> No
             pass
         time.sleep(0.2)
     pytest.fail(f"the server did not answer in {START_SECONDS} s:\n{log.read_text()[-3000:]}")
+
+
+@pytest.fixture
+def serve_process() -> Callable[..., AbstractContextManager[str]]:
+    """serve_process(command, port, log): a server's address while it runs."""
+    return running_server
 
 
 @pytest.fixture(scope="session")

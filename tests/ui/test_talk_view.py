@@ -142,8 +142,11 @@ def test_not_found_offers_the_nearest_clauses() -> None:
 
 
 def test_cut_answers_say_so() -> None:
-    assert "cut at the length limit" in drawn(answered(finish_reason="length"))
-    assert "began to repeat itself" in drawn(answered(finish_reason="repetition"))
+    phrased = (Piece("quote", "“a” [1]"), Piece("phrasing", " It is b"))
+    for reason, words in (("length", "cut at the length limit"), ("repetition", "repeat itself")):
+        exchange = answered(finish_reason=reason)
+        assert words in drawn(replace(exchange, pieces=phrased))
+        assert words not in drawn(exchange), "nothing was shown that could have been cut"
     assert "is not shown" in drawn(answered(phrasing="dropped"))
 
 
