@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def warm_up(engine: Engine) -> None:
-    """Generates two tokens. Raises what the engine raises: rather now than at the first question."""
+    """Generates two tokens. Raises what the engine raises, before anyone has asked."""
     prompt = tuple(engine.tokenizer.encode("What is the term of this agreement?"))
     for _ in engine.generate(Request("warm-up", prompt, SamplingParams(max_tokens=2))):
         pass
