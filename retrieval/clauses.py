@@ -215,3 +215,12 @@ def label(clauses: Sequence[Clause], index: int) -> str:
         else:
             parts.append(number)
     return "".join(parts) or clauses[index].title
+
+
+def label_at(clauses: Sequence[Clause], offset: int) -> str | None:
+    """How the innermost clause around a place is cited; None outside of all clauses.
+
+    A chunk may join several small clauses, so a quote is cited by its own place.
+    """
+    inside = [clause.index for clause in clauses if clause.start <= offset < clause.end]
+    return (label(clauses, inside[-1]) or None) if inside else None

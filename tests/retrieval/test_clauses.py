@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval.clauses import label, outline, path
+from retrieval.clauses import label, label_at, outline, path
 
 
 def labels(text: str) -> list[str]:
@@ -16,10 +16,7 @@ def labels(text: str) -> list[str]:
 
 def owner(text: str, phrase: str) -> str:
     """Label of the innermost clause around `phrase`."""
-    found = outline(text)
-    place = text.index(phrase)
-    inside = [clause for clause in found if clause.start <= place < clause.end]
-    return label(found, inside[-1].index)
+    return label_at(outline(text), text.index(phrase)) or ""
 
 
 def test_reference_at_line_start_is_no_heading() -> None:
@@ -150,3 +147,9 @@ def test_outline_is_a_forest_of_nested_ranges(text: str) -> None:
             assert clause.level == parent.level + 1
     starts = [clause.start for clause in found]
     assert starts == sorted(starts)
+
+
+def test_no_label_outside_of_clauses() -> None:
+    text = "Preamble.\n1. Scope\nAll goods."
+    assert label_at(outline(text), 0) is None
+    assert label_at(outline(text), len(text) - 1) == "1"
