@@ -59,6 +59,13 @@ new MutationObserver(() => {
   }
   known = all.length;
 }).observe(element, { childList: true, subtree: true, characterData: true });
+element.addEventListener('click', (event) => {
+  const source = event.target.closest('[data-act="cite"], [data-act="near"]');
+  // On a narrow screen the page lies below the conversation.
+  if (source && window.innerWidth <= 1000) {
+    document.querySelector('#fp-page-column').scrollIntoView();
+  }
+});
 """
 )
 """Also keeps the newest question at the top of its region while its answer comes, until the reader

@@ -83,6 +83,8 @@ def _answer(exchange: Exchange, index: int, lang: Lang) -> str:
         said = piece.text.lstrip("\n")
         skipped = len(piece.text) - len(said)
         shown = _annotated(said, offset + skipped, failed, exchange, index, lang)
+        # Each quote ends with its chip; the next one stands apart from it.
+        shown = shown.replace("</button>\n", '</button><span class="fp-gap"></span>')
         parts += f'<div class="fp-{esc(piece.kind)}">{shown}</div>'
         offset += len(piece.text)
     if exchange.phase == "failed":
