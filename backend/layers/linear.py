@@ -20,6 +20,8 @@ _PACKED_ROWS = 16
 """From this many rows on the packed oneDNN kernel wins over `torch._int_mm` (measured at 576 x
 3072: 1 row 22 against 53 us, 8 rows 95 against 93, 512 rows equal but with the result in bf16)."""
 
+_HEAD_TILE = 64
+
 
 @dataclass(frozen=True, slots=True)
 class QuantisedRows:
@@ -115,7 +117,14 @@ def make_linear(
 
 
 def make_head(weight: torch.Tensor, precision: Precision, device: torch.device) -> Linear:
-    """The output head of the given precision on the given device."""
-    if precision == "int8":
+    """The output head of the given precision on the given device.
+
+    `torch._weight_int8pack_mm` reads past the end of rows that are no multiple of its tile (a crash
+    was seen at 60 input features), so that such a head stays in bfloat16.
+    """
+    if precision != "int8":
+        return make_linear(precision, device, weight)
+    rows, width = weight.shape
+    if rows % _HEAD_TILE == 0 and width % _HEAD_TILE == 0:
         return Int8WeightLinear(weight.float())
-    return make_linear(precision, device, weight)
+    return DenseLinear(weight.to(torch.bfloat16).contiguous())
