@@ -67,7 +67,8 @@ def test_gold_spans_are_exact(record: dict[str, Any]) -> None:
     assert len(answerable) == 15
     for qa in answerable:
         (answer,), (start,) = qa["answers"], qa["answer_starts"]
-        assert answer and text[start : start + len(answer)] == answer, qa["qid"]
+        moved = f"{qa['qid']}: reading has changed; run python scripts/make_samples.py"
+        assert answer and text[start : start + len(answer)] == answer, moved
         assert text.count(answer) == 1, qa["qid"]
 
 
