@@ -78,17 +78,16 @@ class SearchIndex:
                 hits.append(Hit(self.chunks[place], float(score[place]), len(hits) + 1, matched))
         return tuple(hits)
 
-    def strength(self, query: Query) -> tuple[float, float]:
-        """How strong the best match is on an absolute scale: BM25 as a share of what a chunk with
-        every term once would get, and the cosine. A question in the other language is measured by
-        its concepts and figures, the only terms that both languages share."""
+    def strength(self, query: Query) -> float:
+        """How strong the best match is on an absolute scale: its cosine, in [0, 1].
+
+        A question in the other language is measured by its concepts and figures, the only terms
+        that both languages share.
+        """
         asked = dict(query.terms)
         if query.language != self.language:
             asked = {term: weight for term, weight in asked.items() if term[0] in "=#@§"}
-        ideal = sum(weight * self.keywords.idf(term) for term, weight in asked.items())
-        keyword = float(self.keywords.scores(asked).max(initial=0.0))
-        cosine = float(self._vectors.scores(asked).max(initial=0.0))
-        return (keyword / ideal if ideal else 0.0), cosine
+        return float(self._vectors.scores(asked).max(initial=0.0))
 
     def shared_units(self, units: Sequence[Unit], query: Query) -> tuple[Unit, ...]:
         """The content words that this document could hold: of a question in the other language

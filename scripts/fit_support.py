@@ -22,7 +22,7 @@ from scipy.optimize import minimize
 
 from retrieval.support import THRESHOLD, WEIGHTS
 
-_FREE = {"presence", "statement", "chinese", "length"}
+_FREE = {"chinese", "length"}
 _LOWERING = {"concept_absent", "no_kind"}
 _PENALTY = 1.5
 _WEIGHT = {"maud": 0.4, "crossed": 0.8, "cuad": 1.3}

@@ -182,3 +182,9 @@ def test_document_without_text(text: str) -> None:
 def test_heading_is_not_quoted_as_an_answer(nda: SearchIndex) -> None:
     best = find_evidence(nda, "governing law").sentences[0]
     assert NDA[best.start : best.end].strip() != "5. Governing Law"
+
+
+def test_missing_clause_of_a_text_without_outline() -> None:
+    evidence = find_evidence(index("The fee excludes interest."), "Why does clause 99 exclude it?")
+    assert not evidence.answerable
+    assert "99" in evidence.reason
