@@ -206,7 +206,8 @@ def main() -> int:
         for row in results(documents, args.every, not args.no_plain):
             rows.append(row)
             if written:
-                written.write(json.dumps({"set": Path(name).stem, **row}, ensure_ascii=False) + "\n")
+                record = {"set": Path(name).stem, **row}
+                written.write(json.dumps(record, ensure_ascii=False) + "\n")
         groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for row in rows:
             groups[f"{name} {row['dataset']}".strip()].append(row)
