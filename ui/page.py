@@ -20,6 +20,8 @@ from ui.talk_actions import TalkActions
 from ui.viewer import Viewer
 
 POLL_SECONDS = 1.0
+_KEPT = (3600, 3600)
+"""Looks every hour for uploads that no handler took up and removes those older than an hour."""
 
 _SPOKEN_LANGUAGE = "(lang) => { document.documentElement.lang = lang === 'zh' ? 'zh-CN' : 'en'; }"
 
@@ -27,7 +29,9 @@ _SPOKEN_LANGUAGE = "(lang) => { document.documentElement.lang = lang === 'zh' ? 
 def build_page(api: Api, samples: Sequence[Path]) -> gr.Blocks:
     """The page over an API. `samples` are files offered to begin with."""
     page: gr.Blocks
-    with gr.Blocks(title="Fineprint", analytics_enabled=False, fill_width=True) as page:
+    with gr.Blocks(
+        title="Fineprint", analytics_enabled=False, fill_width=True, delete_cache=_KEPT
+    ) as page:
         parts = _lay_out()
         viewer = Viewer(api)
         library = LibraryActions(api, parts, viewer, samples)
