@@ -9,7 +9,11 @@ from __future__ import annotations
 import torch
 
 from backend.layers.rope import Rope, rotate
+from backend.ops.decode_attention import decode_attention
 from backend.ops.prefix_attention import Implementation, prefix_attention
+
+_SPARE = 128
+"""Room is made for this many tokens at a time: decoding reads it, masked, so it must stay short."""
 
 
 class Context:
@@ -19,29 +23,26 @@ class Context:
         self,
         prefix_keys: torch.Tensor,
         prefix_values: torch.Tensor,
-        extra: int,
         rope: Rope,
         impl: Implementation,
     ) -> None:
-        """`prefix_keys` (before rotation) and `prefix_values`: [layers, kv_heads, n, head_dim];
-        room is made for `extra` more tokens."""
-        layers, heads, length, width = prefix_keys.shape
-        self.length = length
-        self.capacity = length + extra
-        size = (layers, heads, self.capacity, width)
-        self._keys = prefix_keys.new_empty(size)
-        self._values = prefix_keys.new_empty(size)
+        """`prefix_keys` (before rotation) and `prefix_values`: [layers, kv_heads, n, head_dim]."""
+        self.length = prefix_keys.shape[2]
         self._rope = rope
         self._impl: Implementation = impl
         self._tables = rope.tables(0, 0)
-        cos, sin = rope.tables(0, length)
-        self._keys[:, :, :length] = rotate(prefix_keys, cos, sin)
-        self._values[:, :, :length] = prefix_values
+        cos, sin = rope.tables(0, self.length)
+        self._keys = rotate(prefix_keys, cos, sin)
+        self._values = prefix_values
+        self._hidden = prefix_keys.new_zeros(self.length)
 
     def begin(self, new: int) -> None:
         """Announce `new` tokens, whose `attend` calls follow layer by layer, then `end`."""
+        if self.length + new > self._keys.shape[2]:
+            self._grow(new if new > 1 else _SPARE)
         cos, sin = self._rope.tables(self.length, self.length + new)
         self._tables = cos[:, None], sin[:, None]
+        self._hidden[self.length : self.length + new] = 0
 
     def attend(self, layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         """Append one layer's k and v [new, kv_heads, d], return attention of q [new, heads, d] as
@@ -53,11 +54,25 @@ class Context:
         keys[:, first:last] = rotate(k, cos, sin).transpose(0, 1)
         values[:, first:last] = v.transpose(0, 1)
         grouped = rotate(q, cos, sin).view(new, kv_heads, -1, width).permute(1, 2, 0, 3)
-        out = prefix_attention(
-            grouped.contiguous(), keys[:, :last], values[:, :last], impl=self._impl
-        )
+        if new == 1:
+            out = decode_attention(grouped, keys, values, self._hidden, impl=self._impl)
+        else:
+            out = prefix_attention(
+                grouped.contiguous(), keys[:, :last], values[:, :last], impl=self._impl
+            )
         return out.permute(2, 0, 1, 3).reshape(new, -1)
 
     def end(self, new: int) -> None:
         """All layers of `new` tokens are in."""
         self.length += new
+
+    def _grow(self, more: int) -> None:
+        layers, heads, _, width = self._keys.shape
+        # Zeros, since masked values are still multiplied.
+        room = self._keys.new_zeros((layers, heads, more, width))
+        filled = slice(0, self.length)
+        self._keys = torch.cat((self._keys[:, :, filled], room), 2)
+        self._values = torch.cat((self._values[:, :, filled], room), 2)
+        self._hidden = torch.cat(
+            (self._hidden[filled], self._hidden.new_full((more,), float("-inf")))
+        )

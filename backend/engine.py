@@ -64,7 +64,7 @@ class Engine:
         self._live: dict[str, Sequence] = {}
         self._held: dict[Sequence, set[bytes]] = {}
         self._closed = False
-        self._thread = threading.Thread(target=self._loop, name="engine", daemon=True)
+        self._thread = threading.current_thread()
 
     @classmethod
     def open(cls, config: EngineConfig) -> Engine:
@@ -73,6 +73,30 @@ class Engine:
         Raises CheckpointError for a model that can't be used and BackendError for a device or
         budget that can't.
         """
+        opened: queue.SimpleQueue[Engine | BaseException] = queue.SimpleQueue()
+
+        def run() -> None:
+            try:
+                engine = cls._load(config)
+            except BaseException as error:
+                opened.put(error)
+                return
+            opened.put(engine)
+            engine._loop()
+
+        # The model is loaded in the thread that runs it: with a second thread that computes, OpenMP
+        # has more workers than cores and lets them sleep between any two operations, which was
+        # measured to double the time of a decoding step.
+        thread = threading.Thread(target=run, name="engine", daemon=True)
+        thread.start()
+        engine = opened.get()
+        if isinstance(engine, BaseException):
+            raise engine
+        engine._thread = thread
+        return engine
+
+    @classmethod
+    def _load(cls, config: EngineConfig) -> Engine:
         if config.threads:
             torch.set_num_threads(config.threads)
         if config.block_tokens % PAGE_TOKENS:
@@ -92,9 +116,7 @@ class Engine:
                 f"of {config.block_tokens} tokens; raise it"
             )
         store = KVStore(shape, pages, model.compute_dtype, device)
-        engine = cls(config, model, checkpoint.tokenizer, checkpoint.fingerprint, store)
-        engine._thread.start()
-        return engine
+        return cls(config, model, checkpoint.tokenizer, checkpoint.fingerprint, store)
 
     @property
     def block_tokens(self) -> int:
@@ -318,7 +340,7 @@ class Engine:
         self._hold(sequence, plan)
         if missing := plan.missing():
             return ReadBlock(plan.reading, missing[0], sequence)
-        self._fill_context(sequence, plan, sequence.request.sampling.max_tokens)
+        self._fill_context(sequence, plan)
         self._scheduler.begin_filling(sequence)
         return None
 
@@ -344,10 +366,10 @@ class Engine:
             raise UnknownDocument("The document was deleted while its question waited")
         return plan_context(request, reading)
 
-    def _fill_context(self, sequence: Sequence, plan: ContextPlan, extra: int) -> None:
+    def _fill_context(self, sequence: Sequence, plan: ContextPlan) -> None:
         table = plan.table(self._store)
         sequence.context = self._runner.open_context(
-            plan.sinks, plan.anchor_places(self._store), table, sequence.prompt_left + extra
+            plan.sinks, plan.anchor_places(self._store), table
         )
         in_prompt = sequence.request.sink_len
         sequence.context_tokens = sequence.context.length - in_prompt
@@ -428,7 +450,7 @@ class Engine:
             while missing := plan.missing():
                 self._read_now(plan.reading, missing[0], sequence)
                 self._hold(sequence, plan)
-            self._fill_context(sequence, plan, len(continuation))
+            self._fill_context(sequence, plan)
         finally:
             sequence.finished = sequence.context is None
             self._let_go()

@@ -59,15 +59,14 @@ class Runner:
         sinks: tuple[int, ...],
         anchors: SequenceOf[tuple[int, int]],
         table: PageTable,
-        extra: int,
     ) -> Context:
-        """A context of sinks, anchors and pages with room for `extra` tokens."""
+        """A context of sinks, anchors and pages."""
         prefix = self.sinks(sinks)
         if anchors:
             prefix = _join(prefix, self._pool.gather_tokens(anchors))
         if table.refs:
             prefix = _join(prefix, self._pool.gather(table))
-        return Context(*prefix, extra, self._rope, self._impl)
+        return Context(*prefix, self._rope, self._impl)
 
     @torch.inference_mode()
     def extend(

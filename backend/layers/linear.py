@@ -9,7 +9,7 @@ at one row it reads half the bytes.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import torch
 from torch.nn import functional
@@ -19,8 +19,6 @@ Precision = Literal["float32", "bfloat16", "float16", "int8"]
 _PACKED_ROWS = 16
 """From this many rows on the packed oneDNN kernel wins over `torch._int_mm` (measured at 576 x
 3072: 1 row 22 against 53 us, 8 rows 95 against 93, 512 rows equal but with the result in bf16)."""
-
-_HEAD_TILE = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +83,12 @@ class Int8Linear:
         return out.mul_(rows.scale.to(torch.bfloat16))
 
 
-class Int8WeightLinear:
-    """Weights [out, in] as int8 with a scale per output channel, activations in bfloat16: for the
-    head, whose inputs have outliers that int8 loses (0.005 nats on the default model)."""
-
-    def __init__(self, weight: torch.Tensor) -> None:
-        rows = quantise_rows(weight)
-        self.values = rows.values.contiguous()
-        self.scale = rows.scale.flatten().to(torch.bfloat16)
+class Linear(Protocol):
+    """A linear layer of any format."""
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        """[rows, in] of any float dtype to [rows, out] in bfloat16."""
-        return torch._weight_int8pack_mm(x.to(torch.bfloat16), self.values, self.scale)
-
-
-Linear = DenseLinear | Int8Linear | Int8WeightLinear
+        """[rows, in] to [rows, out]."""
+        ...
 
 
 def make_linear(
@@ -114,17 +103,3 @@ def make_linear(
     dtype: torch.dtype = getattr(torch, precision)
     moved = None if bias is None else bias.to(device, dtype)
     return DenseLinear(weight.to(device, dtype).contiguous(), moved)
-
-
-def make_head(weight: torch.Tensor, precision: Precision, device: torch.device) -> Linear:
-    """The output head of the given precision on the given device.
-
-    `torch._weight_int8pack_mm` reads past the end of rows that are no multiple of its tile (a crash
-    was seen at 60 input features), so that such a head stays in bfloat16.
-    """
-    if precision != "int8":
-        return make_linear(precision, device, weight)
-    rows, width = weight.shape
-    if rows % _HEAD_TILE == 0 and width % _HEAD_TILE == 0:
-        return Int8WeightLinear(weight.float())
-    return DenseLinear(weight.to(torch.bfloat16).contiguous())

@@ -68,8 +68,9 @@ def rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tenso
 
     The result has the dtype of `x`; the arithmetic is float32.
     """
-    rolled = x.roll(x.shape[-1] // 2, -1)
-    return torch.addcmul(x * cos, rolled, sin).to(x.dtype)
+    exact = x.float()
+    rolled = exact.roll(x.shape[-1] // 2, -1)
+    return torch.addcmul(exact * cos, rolled, sin).to(x.dtype)
 
 
 def _number(scaling: Mapping[str, object], name: str) -> float:

@@ -19,7 +19,7 @@ def build_decoder(checkpoint: Checkpoint, precision: Precision, device: torch.de
     if precision != "int8":
         return Decoder(checkpoint.config, checkpoint.tensors, precision, device)
     token_ids = checkpoint.tokenizer.encode(CALIBRATION)
-    tensors = smooth(
+    smoothed = smooth(
         checkpoint.config, checkpoint.tensors, lambda decoder: run_tokens(decoder, token_ids)
     )
-    return Decoder(checkpoint.config, tensors, precision, device)
+    return Decoder(checkpoint.config, checkpoint.tensors, precision, device, smoothed=smoothed)

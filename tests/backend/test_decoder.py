@@ -62,7 +62,7 @@ def make_runner(folder: Path) -> Runner:
 
 
 def our_logits(runner: Runner, ids: list[int], chunks: list[int]) -> torch.Tensor:
-    context = runner.open_context((), [], PageTable(()), len(ids))
+    context = runner.open_context((), [], PageTable(()))
     rows, first = [], 0
     for size in chunks:
         rows.append(runner.logits(runner.extend([context], [ids[first : first + size]])[0]))

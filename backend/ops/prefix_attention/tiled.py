@@ -17,9 +17,6 @@ def prefix_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch
     heads, group, new, width = q.shape
     prefix = k.shape[1] - new
     q = q * width**-0.5
-    if new == 1:
-        weights = torch.bmm(q.view(heads, group, width), k.transpose(1, 2)).softmax(-1)
-        return torch.bmm(weights, v).view(q.shape)
     out = torch.empty_like(q)
     above = torch.full((TILE, TILE), float("-inf"), dtype=q.dtype, device=q.device).triu_(1)
     for first in range(0, new, TILE):

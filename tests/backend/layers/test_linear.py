@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from backend.layers.linear import Int8Linear, Int8WeightLinear, make_head, quantise_rows
-
-CPU = torch.device("cpu")
+from backend.layers.linear import Int8Linear, quantise_rows
+from backend.layers.weight_only import Int4WeightLinear, Int8WeightLinear, make_weight_only
 
 
 def relative_error(out: torch.Tensor, expected: torch.Tensor) -> float:
@@ -44,10 +43,30 @@ def test_rows_are_quantised_within_half_a_step() -> None:
     assert ((rows.values.float() * rows.scale - x).abs() <= rows.scale * 0.501).all()
 
 
-@pytest.mark.parametrize(("width", "outputs"), [(60, 513), (64, 512), (576, 49152), (100, 128)])
+@pytest.mark.parametrize(("width", "outputs"), [(60, 513), (64, 512), (576, 4096), (100, 128)])
 @pytest.mark.parametrize("rows", [1, 5])
-def test_head_of_any_shape(width: int, outputs: int, rows: int) -> None:
+@pytest.mark.parametrize("bias", [False, True])
+def test_weight_only_layer_of_any_shape(width: int, outputs: int, rows: int, bias: bool) -> None:
     weight, x = torch.randn(outputs, width), torch.randn(rows, width)
-    head = make_head(weight, "int8", CPU)
-    assert isinstance(head, Int8WeightLinear) == (width % 64 == 0 and outputs % 64 == 0)
-    assert relative_error(head(x), x @ weight.t()) < 2e-2
+    extra = torch.randn(outputs) if bias else None
+    layer = make_weight_only(weight, extra)
+    assert isinstance(layer, Int8WeightLinear) == (width % 64 == 0 and outputs % 64 == 0)
+    expected = torch.nn.functional.linear(x, weight, extra)
+    assert relative_error(layer(x), expected) < 2e-2
+
+
+@pytest.mark.parametrize("rows", [1, 7, 15])
+@pytest.mark.parametrize("bias", [False, True])
+def test_weights_from_four_bits_are_kept_as_they_are(rows: int, bias: bool) -> None:
+    steps, lows = torch.rand(128, 6, 1) * 0.02 + 0.001, torch.randn(128, 6, 1) * 0.1
+    codes = torch.randint(0, 16, (128, 6, 32))
+    codes[..., 3], codes[..., 17] = 0, 15
+    codes[5, 2] = 9  # a group of one level
+    weight = (codes * steps + lows).flatten(1)
+    extra = torch.randn(128) if bias else None
+    layer = make_weight_only(weight, extra)
+    assert isinstance(layer, Int4WeightLinear)
+    x = torch.randn(rows, 192)
+    expected = torch.nn.functional.linear(x, weight, extra)
+    assert relative_error(layer(x), expected) < 1e-2
+    assert Int4WeightLinear.exact(weight + torch.randn_like(weight) * 1e-3, extra) is None

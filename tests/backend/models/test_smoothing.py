@@ -22,7 +22,7 @@ def logits(decoder: Decoder) -> torch.Tensor:
     config = decoder.config
     shape = KVShape(config.layers, config.kv_heads, config.head_dim)
     runner = Runner(decoder, PagePool(shape, 1, decoder.compute_dtype))
-    context = runner.open_context((), [], PageTable(()), len(IDS))
+    context = runner.open_context((), [], PageTable(()))
     return runner.logits(runner.extend([context], [IDS])[0])
 
 
