@@ -44,16 +44,16 @@ class Context:
         self._tables = cos[:, None], sin[:, None]
         self._hidden[self.length : self.length + new] = 0
 
-    def attend(self, layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        """Append one layer's k and v [new, kv_heads, d], return attention of q [new, heads, d] as
-        [new, heads * d]."""
-        new, kv_heads, width = k.shape
+    def attend(self, layer: int, qk: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        """Append one layer's k and v, return what attention read (see `backend.models.Attend`)."""
+        new, kv_heads, width = v.shape
         first, last = self.length, self.length + new
-        cos, sin = self._tables
         keys, values = self._keys[layer], self._values[layer]
-        keys[:, first:last] = rotate(k, cos, sin).transpose(0, 1)
+        rotated = rotate(qk, *self._tables)
+        keys[:, first:last] = rotated[:, -kv_heads:].transpose(0, 1)
         values[:, first:last] = v.transpose(0, 1)
-        grouped = rotate(q, cos, sin).view(new, kv_heads, -1, width).permute(1, 2, 0, 3)
+        q = rotated[:, :-kv_heads]
+        grouped = q.view(new, kv_heads, -1, width).permute(1, 2, 0, 3)
         if new == 1:
             out = decode_attention(grouped, keys, values, self._hidden, impl=self._impl)
         else:

@@ -77,11 +77,11 @@ class Runner:
         for context, new in zip(contexts, counts, strict=True):
             context.begin(new)
 
-        def attend(layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        def attend(layer: int, qk: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
             if len(contexts) == 1:
-                return contexts[0].attend(layer, q, k, v)
-            parts = zip(contexts, q.split(counts), k.split(counts), v.split(counts), strict=True)
-            return torch.cat([c.attend(layer, qs, ks, vs) for c, qs, ks, vs in parts])
+                return contexts[0].attend(layer, qk, v)
+            parts = zip(contexts, qk.split(counts), v.split(counts), strict=True)
+            return torch.cat([context.attend(layer, qks, vs) for context, qks, vs in parts])
 
         flat = [id_ for ids in token_ids for id_ in ids]
         hidden = self._model.forward(torch.tensor(flat, device=self._model.device), attend)
@@ -102,11 +102,13 @@ class Runner:
         prefix_keys = rotate(keys, cos[:start], sin[:start])
         cos, sin = cos[start:, None], sin[start:, None]
 
-        def attend(layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-            sink.store(layer, k, v)
-            kv_heads, width = k.shape[1:]
-            grouped = rotate(q, cos, sin).view(new, kv_heads, -1, width).permute(1, 2, 0, 3)
-            seen_k = torch.cat((prefix_keys[layer], rotate(k, cos, sin).transpose(0, 1)), 1)
+        def attend(layer: int, qk: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+            kv_heads, width = v.shape[1:]
+            sink.store(layer, qk[:, -kv_heads:], v)
+            rotated = rotate(qk, cos, sin)
+            q, k = rotated[:, :-kv_heads], rotated[:, -kv_heads:]
+            grouped = q.view(new, kv_heads, -1, width).permute(1, 2, 0, 3)
+            seen_k = torch.cat((prefix_keys[layer], k.transpose(0, 1)), 1)
             seen_v = torch.cat((values[layer], v.transpose(0, 1)), 1)
             out = prefix_attention(grouped.contiguous(), seen_k, seen_v, impl=self._impl)
             return out.permute(2, 0, 1, 3).reshape(new, -1)

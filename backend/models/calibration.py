@@ -31,10 +31,11 @@ def run_tokens(decoder: Decoder, token_ids: Sequence[int]) -> None:
     """One forward pass over the tokens; nothing is kept."""
     cos, sin = (table[:, None] for table in Rope(decoder.config).tables(0, len(token_ids)))
 
-    def attend(layer: int, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        new, kv_heads, width = k.shape
-        grouped = rotate(q, cos, sin).view(new, kv_heads, -1, width).permute(1, 2, 0, 3)
-        keys = rotate(k, cos, sin).transpose(0, 1)
+    def attend(layer: int, qk: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        new, kv_heads, width = v.shape
+        rotated = rotate(qk, cos, sin)
+        q, keys = rotated[:, :-kv_heads], rotated[:, -kv_heads:].transpose(0, 1)
+        grouped = q.view(new, kv_heads, -1, width).permute(1, 2, 0, 3)
         out = prefix_attention(
             grouped.contiguous(), keys.contiguous(), v.transpose(0, 1).contiguous(), impl="tiled"
         )

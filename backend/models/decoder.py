@@ -18,8 +18,9 @@ from backend.layers.linear import Precision, make_linear
 from backend.layers.weight_only import make_weight_only
 from backend.models.layers import Layer, MakeLinear, load_layers, take
 
-Attend = Callable[[int, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
-"""attend(layer, q [n, heads, d], k [n, kv_heads, d], v [n, kv_heads, d]) -> [n, heads * d]."""
+Attend = Callable[[int, torch.Tensor, torch.Tensor], torch.Tensor]
+"""attend(layer, qk [n, heads + kv_heads, d], v [n, kv_heads, d]) -> [n, heads * d]. q and k come
+together because both are rotated."""
 
 WIDE_ROWS = 16
 """From this many tokens at once the products are bound by arithmetic, below by reading weights."""
@@ -85,19 +86,18 @@ class Decoder:
         """Logits [n, vocab] in float32 for hidden states [n, hidden]."""
         return self._head(hidden).float()
 
-    def _queries(
-        self, layer: Layer, stream: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _queries(self, layer: Layer, stream: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         config = self.config
+        both = config.heads + config.kv_heads
         qkv = layer.qkv(self._rms(stream, layer.attention_norm))
-        qkv = qkv.view(-1, config.heads + 2 * config.kv_heads, config.head_dim)
-        q, k, v = qkv.split((config.heads, config.kv_heads, config.kv_heads), 1)
+        qkv = qkv.view(-1, both + config.kv_heads, config.head_dim)
+        qk, v = qkv[:, :both], qkv[:, both:]
         if layer.q_norm is not None and layer.k_norm is not None:
-            q, k = self._rms(q, layer.q_norm), self._rms(k, layer.k_norm)
-        return q, k, v
+            q, k = qk[:, : config.heads], qk[:, config.heads :]
+            qk = torch.cat((self._rms(q, layer.q_norm), self._rms(k, layer.k_norm)), 1)
+        return qk, v
 
     def _rms(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         """RMS norm over the last dimension, computed in float32."""
-        exact = x.float()
-        scale = exact.square().mean(-1, keepdim=True).add_(self.config.rms_eps).rsqrt_()
-        return (exact * scale).mul_(weight).to(x.dtype)
+        normed = functional.rms_norm(x.float(), weight.shape, weight, self.config.rms_eps)
+        return normed.to(x.dtype)

@@ -16,5 +16,5 @@ def decode_attention(
     """See the package."""
     heads, group, _, width = q.shape
     rows = q.reshape(heads, group, width) * width**-0.5
-    weights = torch.bmm(rows, k.transpose(1, 2)).add_(hidden).softmax(-1)
-    return torch.bmm(weights, v).view(q.shape)
+    scores = torch.bmm(rows, k.transpose(1, 2)).add_(hidden)
+    return torch.bmm(scores.softmax(-1), v).view(q.shape)

@@ -6,7 +6,11 @@ import pytest
 import torch
 
 from backend.layers.linear import Int8Linear, quantise_rows
-from backend.layers.weight_only import Int4WeightLinear, Int8WeightLinear, make_weight_only
+from backend.layers.weight_only import (
+    Int4WeightLinear,
+    Int8WeightLinear,
+    make_weight_only,
+)
 
 
 def relative_error(out: torch.Tensor, expected: torch.Tensor) -> float:
