@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from app.types import Answer, AnswerUsage, Check, Citation, Coverage, NearestClause, Timings
-from retrieval.types import Warning as DocumentWarning
+from retrieval.types import DocumentWarning
 
 OWN_COLUMNS = ("answer", "citations")
 

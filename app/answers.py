@@ -28,7 +28,7 @@ from app.readiness import start_reading
 from app.types import Answer, Turn
 from backend.errors import BackendError, EngineBusy, EngineClosed, RequestTooLarge
 from retrieval.errors import ParseError, RetrievalError
-from retrieval.types import Warning as DocumentWarning
+from retrieval.types import DocumentWarning
 
 if TYPE_CHECKING:
     from backend.engine import Engine

@@ -44,8 +44,7 @@ from app.types import (
     Turn,
 )
 from retrieval.language import detect
-from retrieval.types import Language
-from retrieval.types import Warning as DocumentWarning
+from retrieval.types import DocumentWarning, Language
 
 if TYPE_CHECKING:
     from app.documents import LoadedDocument
@@ -172,6 +171,9 @@ def _refusal(
 ) -> str:
     """The words of a "not found" answer: what is missing, what came near, what was unreadable."""
     parts = [wording.no_such_clause(language, absent, len(documents))] if absent else []
+    silent = found.absent
+    if silent:
+        parts.append(wording.not_mentioned(language, silent, len(documents)))
     parts.append(wording.not_found(language, read, len(documents)))
     best = documents[found.best_document]
     near = nearest_clauses(best, found.evidence[found.best_document].hits)

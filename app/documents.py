@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from app.types import PageBox
 from backend.types import DocumentTokens
 from retrieval.index import SearchIndex
-from retrieval.types import Clause, DocumentPage, Language
-from retrieval.types import Warning as DocumentWarning
+from retrieval.types import Clause, DocumentPage, DocumentWarning, Language
 
 DocumentStatus = Literal["queued", "in_progress", "completed", "failed", "cancelled"]
 Stage = Literal["queued", "parsing", "indexing", "reading", "done"]

@@ -11,8 +11,7 @@ from sqlalchemy.orm import Session, aliased, undefer
 
 from app.db.models import ChunkRow, ClauseRow, DocumentRow, PageRow, VersionRow
 from app.documents import DocumentRecord, DocumentStatus, DocumentTimings, ProgressUnit, Stage
-from retrieval.types import Chunk, Clause, Document, DocumentPage, Language
-from retrieval.types import Warning as DocumentWarning
+from retrieval.types import Chunk, Clause, Document, DocumentPage, DocumentWarning, Language
 
 
 def documents_query() -> Select[DocumentRow, VersionRow | None]:

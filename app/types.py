@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from retrieval.types import Language
-from retrieval.types import Warning as DocumentWarning
+from retrieval.types import DocumentWarning, Language
 
 AnswerStatus = Literal["answered", "not_found", "partial"]
 CheckKind = Literal["quote", "number", "date", "clause", "name", "negation"]

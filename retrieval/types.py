@@ -12,7 +12,7 @@ Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Warning:
+class DocumentWarning:
     """Something a reader of the answer must know about the document.
 
     `pages` is empty when the warning concerns the whole document.
@@ -55,7 +55,7 @@ class Document:
     name: str
     media_type: str
     language: Language
-    warnings: tuple[Warning, ...] = ()
+    warnings: tuple[DocumentWarning, ...] = ()
     encoding: str | None = None
     char_boxes: dict[int, tuple[Box | None, ...]] = field(default_factory=dict)
 
@@ -118,7 +118,8 @@ class Evidence:
 
     `hits` best first. `sentences` best first, the candidates for the quoted answer. `support` in
     [0, 1]: how well the evidence covers what the question asks for; `answerable` is `support`
-    against the calibrated threshold. `reason` says in words why it is not answerable.
+    against the calibrated threshold. `reason` says in words why it is not answerable; `absent`
+    names the things that the question names exactly and the document never speaks of.
     """
 
     question: str
@@ -128,3 +129,4 @@ class Evidence:
     support: float
     answerable: bool
     reason: str = ""
+    absent: tuple[str, ...] = ()

@@ -50,6 +50,14 @@ class Found:
             return self.candidates[0].document
         return max(range(len(self.evidence)), key=lambda index: self.evidence[index].support)
 
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """What the question names exactly and none of the documents speaks of."""
+        first, *others = self.evidence
+        return tuple(
+            thing for thing in first.absent if all(thing in other.absent for other in others)
+        )
+
     def chunks(self, document: int) -> tuple[Chunk, ...]:
         """Chunks of one document, best first: those of its candidates, then the other hits."""
         ordered: dict[int, Chunk] = {}

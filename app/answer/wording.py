@@ -82,6 +82,15 @@ def no_such_clause(language: Language, numbers: Sequence[str], documents: int) -
     return f"{where} no {' or '.join(_lower_first(name) for name in names)}."
 
 
+def not_mentioned(language: Language, things: Sequence[str], documents: int) -> str:
+    """Said when the question names something exactly that no document speaks of."""
+    if language == "zh":
+        where = "本文件" if documents == 1 else "这些文件"
+        return f"{where}没有提到{'、'.join(f'“{thing}”' for thing in things)}。"
+    where = "This document never mentions" if documents == 1 else "These documents never mention"
+    return f"{where} {' or '.join(f'“{thing}”' for thing in things)}."
+
+
 def nearest(language: Language, labels: Sequence[str]) -> str:
     """Introduces the clauses that came near."""
     if language == "zh":

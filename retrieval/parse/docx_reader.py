@@ -16,8 +16,7 @@ from retrieval.parse.docx_package import Package
 from retrieval.parse.docx_styles import Numbering, Styles, W, is_on, value
 from retrieval.parse.limits import ParseLimits
 from retrieval.parse.pages import split_marked
-from retrieval.types import DocumentPage
-from retrieval.types import Warning as ReadingWarning
+from retrieval.types import DocumentPage, DocumentWarning
 
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
@@ -33,7 +32,7 @@ _FULL_PAGE_CHARS = 6000
 
 def read_docx(
     data: bytes, name: str, limits: ParseLimits, check: Callable[[], None]
-) -> tuple[str, tuple[DocumentPage, ...], tuple[ReadingWarning, ...]]:
+) -> tuple[str, tuple[DocumentPage, ...], tuple[DocumentWarning, ...]]:
     """Text, pages and warnings of a DOCX. `check` is called often and may raise to stop.
 
     Raises Damaged, Encrypted, TooLarge.
@@ -113,22 +112,24 @@ class _Body:
                 lines.append(f"[^{index}] {text.replace(chr(12), '')}")
         return lines
 
-    def warnings(self, root: etree._Element, page_count: int) -> tuple[ReadingWarning, ...]:
-        found: list[ReadingWarning] = []
+    def warnings(self, root: etree._Element, page_count: int) -> tuple[DocumentWarning, ...]:
+        found: list[DocumentWarning] = []
         if self._tracked:
             found.append(
-                ReadingWarning(
+                DocumentWarning(
                     "tracked_changes",
                     "The document has tracked changes; it was read as if all were accepted.",
                 )
             )
         if next(root.iter(W + "commentReference"), None) is not None:
-            found.append(ReadingWarning("comments", "Comments in the document were left out."))
+            found.append(DocumentWarning("comments", "Comments in the document were left out."))
         if self._hidden:
-            found.append(ReadingWarning("hidden_text", "Hidden text in the document was left out."))
+            found.append(
+                DocumentWarning("hidden_text", "Hidden text in the document was left out.")
+            )
         if page_count > 1 and self._stated_breaks and not self._rendered_breaks:
             found.append(
-                ReadingWarning(
+                DocumentWarning(
                     "approximate_pages",
                     "Page numbers count only the page breaks set by hand; save the document as PDF "
                     "for exact ones.",

@@ -28,8 +28,7 @@ from retrieval.errors import (
     TooLarge,
 )
 from retrieval.parse.limits import MIB, ParseLimits
-from retrieval.types import Box, DocumentPage
-from retrieval.types import Warning as ReadingWarning
+from retrieval.types import Box, DocumentPage, DocumentWarning
 
 _POLL_SECONDS = 0.1
 _FULL = 65535
@@ -42,7 +41,7 @@ class PdfText:
 
     text: str
     pages: tuple[DocumentPage, ...]
-    warnings: tuple[ReadingWarning, ...]
+    warnings: tuple[DocumentWarning, ...]
     char_boxes: dict[int, tuple[Box | None, ...]]
 
 
@@ -181,8 +180,8 @@ def _refuse(error: str, detail: str, name: str, limits: ParseLimits) -> NoReturn
     raise Damaged(f"“{name}” is not a readable PDF ({detail.rstrip('.')}). {_RESAVE}")
 
 
-def _warnings(result: dict[str, list[int]]) -> tuple[ReadingWarning, ...]:
-    found: list[ReadingWarning] = []
+def _warnings(result: dict[str, list[int]]) -> tuple[DocumentWarning, ...]:
+    found: list[DocumentWarning] = []
     for key, code, message in (
         (
             "without_text",
@@ -209,7 +208,7 @@ def _warnings(result: dict[str, list[int]]) -> tuple[ReadingWarning, ...]:
     ):
         pages = tuple(result[key])
         if pages:
-            found.append(ReadingWarning(code, message.format(pages=page_ranges(pages)), pages))
+            found.append(DocumentWarning(code, message.format(pages=page_ranges(pages)), pages))
     return tuple(found)
 
 

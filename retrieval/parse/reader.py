@@ -16,8 +16,7 @@ from retrieval.parse.limits import MIB, ParseLimits
 from retrieval.parse.names import display_name
 from retrieval.parse.pages import assemble
 from retrieval.parse.sniff import MEDIA_TYPES, sniff
-from retrieval.types import Document, DocumentPage
-from retrieval.types import Warning as ReadingWarning
+from retrieval.types import Document, DocumentPage, DocumentWarning
 
 
 def parse_file(
@@ -46,7 +45,7 @@ def parse_file(
         )
     data = path.read_bytes()
     kind = sniff(data, shown)
-    warnings: tuple[ReadingWarning, ...] = ()
+    warnings: tuple[DocumentWarning, ...] = ()
     encoding: str | None = None
     pages: tuple[DocumentPage, ...]
     # Each reader is imported when its format comes up: the PDF worker process needs none of them.

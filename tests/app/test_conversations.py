@@ -22,7 +22,7 @@ from app.types import (
     Timings,
     Turn,
 )
-from retrieval.types import Warning as DocumentWarning
+from retrieval.types import DocumentWarning
 
 Start = Callable[..., Services]
 

@@ -14,12 +14,11 @@ from docx.oxml import parse_xml
 from retrieval.parse import parse_file
 from retrieval.parse.docx_reader import read_docx
 from retrieval.parse.limits import ParseLimits
-from retrieval.types import DocumentPage
-from retrieval.types import Warning as ReadingWarning
+from retrieval.types import DocumentPage, DocumentWarning
 
 NS = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 REL = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-Read = tuple[str, tuple[DocumentPage, ...], tuple[ReadingWarning, ...]]
+Read = tuple[str, tuple[DocumentPage, ...], tuple[DocumentWarning, ...]]
 
 
 def package(
