@@ -28,7 +28,7 @@ _QUESTION_WORDING: tuple[tuple[AskedKind, tuple[str, ...]], ...] = (
     )),
     ("percent", (
         r"what percent|percentage|what share|what proportion|interest rate|what rate",
-        r"百分之几|百分之多少|百分比|比例|利率|几成|费率",
+        r"by how much|how much more|百分之几|百分之多少|百分比|比例|利率|几成|费率|涨幅",
     )),
     ("amount", (
         r"how much|what amount|how high",
@@ -40,7 +40,7 @@ _QUESTION_WORDING: tuple[tuple[AskedKind, tuple[str, ...]], ...] = (
     )),
     ("count", (
         r"how many|what number|how often|数量(?:是|为)",
-        r"多少(?:名|人|个|次|份|套|台|吨|件|家|辆|股|平方米|亩)",
+        r"多少(?:名|人|个|次|份|套|台|吨|件|家|辆|股|平方米|亩|度|千瓦|公斤|千克|克|升|米|公里|页)",
         r"几(?:名|人|个|次|份|套|台|位|家|辆)",
     )),
     ("law", (

@@ -1,17 +1,22 @@
 """Evidence for one question: chunks, candidate quotes, and whether the document answers it.
 
 Refusal is decided here, from what was found: the share of the question's telling words in the best
-evidence, words that stand nowhere in the document, a clause that does not exist, a kind of fact
-that the best sentence does not hold. It does not know the model and never asks it.
+evidence, words that stand nowhere in the document, a clause that does not exist, a named thing of
+which the document knows only others, a kind of fact that the best sentence does not hold. It does
+not know the model and never asks it.
 """
 
 from __future__ import annotations
 
+from retrieval.identifiers import absent_things
 from retrieval.index import SearchIndex
 from retrieval.query import read_question
 from retrieval.ranking import rank_sentences
 from retrieval.support import judge
 from retrieval.types import Evidence
+
+_ABSENT_SUPPORT = 0.2
+"""The most support a document has that is silent on something the question names exactly."""
 
 
 def find_evidence(index: SearchIndex, question: str, *, limit: int = 10) -> Evidence:
@@ -21,4 +26,8 @@ def find_evidence(index: SearchIndex, question: str, *, limit: int = 10) -> Evid
     hits = index.find(query, limit)
     sentences = rank_sentences(index, query, hits)
     support, answerable, reason = judge(index, query, hits, sentences)
-    return Evidence(question, query.language, hits, sentences, support, answerable, reason)
+    absent = absent_things(index.text, question) if sentences else ()
+    if absent:
+        answerable, reason = False, f"the document never speaks of {', '.join(absent)}"
+        support = min(support, _ABSENT_SUPPORT)
+    return Evidence(question, query.language, hits, sentences, support, answerable, reason, absent)

@@ -2,8 +2,8 @@
 
 A linear score over features of the wording: how much of the question the sentence covers, the
 kind of fact asked for, the rank of its chunk. Fitted on the dev sets by `scripts.fit_retrieval`. A
-heading or a fragment is a bad quote and ranks low; a list item takes its lead-in along when both
-are short. It does not know meaning.
+heading or a fragment is a bad quote and ranks low; what is quoted around a sentence is told by
+`passages`. It does not know meaning.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from retrieval.coverage import coverage, unit_cover, unit_weight
 from retrieval.folding import fold_width
 from retrieval.front import looks_like
 from retrieval.index import SearchIndex
+from retrieval.passages import is_row, lead_in, whole_clause, with_lead_in
 from retrieval.query import Query
 from retrieval.sentences import Span, split
 from retrieval.types import Hit, Sentence
 
 _TOP_CHUNKS = 6
-_MAX_QUOTE = 420
-_ITEM = re.compile(r"\s*(?:[(（][^)）]{1,4}[)）]|[①-⑳]|\d{1,2}[、.)）．]|[a-z]\)|[-–•])")
 _NUMBER_ONLY = re.compile(r"^[\s\d.()（）a-zA-Z第一二三四五六七八九十百条章节、．:：-]{0,14}$")
 
 WEIGHTS: Mapping[str, float] = {
@@ -45,27 +44,13 @@ class Candidate:
 def is_fragment(text: str) -> bool:
     """A heading, a lone number, a signature line or a blank form field."""
     body = text.strip()
+    if is_row(body):
+        return False
     if len(body) < 6 or _NUMBER_ONLY.match(body):
         return True
     if re.search("[\u4e00-\u9fff]", body):
         return len(body) < 16 and not re.search(r"[。；;，,]", body)
     return len(body.split()) < 6 or (body.isupper() and len(body) < 100)
-
-
-def _with_lead_in(text: str, spans: Sequence[Span], place: int) -> Span:
-    """The span of a sentence, begun at the lead-in of its list when the whole stays short."""
-    start, end = spans[place]
-    if not _ITEM.match(text[start:end]):
-        return start, end
-    for back in range(place - 1, max(-1, place - 8), -1):
-        left, right = spans[back]
-        if end - left > _MAX_QUOTE:
-            break
-        if text[left:right].rstrip().endswith((":", "：")):
-            return left, end
-        if not _ITEM.match(text[left:right]):
-            break
-    return start, end
 
 
 def candidates(index: SearchIndex, query: Query, hits: Sequence[Hit]) -> Iterator[Candidate]:
@@ -82,12 +67,19 @@ def candidates(index: SearchIndex, query: Query, hits: Sequence[Hit]) -> Iterato
         share = hit.score / hits[0].score
         seen: set[Span] = set()
         for place in range(len(spans)):
-            span = _with_lead_in(index.text, spans, place)
+            chain = index.titles.path_at(spans[place][0])
+            around = [index.clauses[clause] for clause in chain]
+            bounds = (hit.chunk.start, hit.chunk.end)
+            span = whole_clause(index.text, around, spans[place], bounds) or with_lead_in(
+                index.text, spans, place
+            )
             if span not in seen:
                 seen.add(span)
                 body = index.text[span[0] : span[1]]
-                chain = index.titles.path_at(span[0])
                 heading = frozenset().union(*(index.titles.terms[clause] for clause in chain))
+                opening = lead_in(index.text, spans, place)
+                if opening is not None:
+                    heading |= frozenset(tokens.terms(index.text[slice(*opening)]))
                 found = _features(query, body, heading, weights, index)
                 title = max((titled.get(clause, 0.0) for clause in chain), default=0.0)
                 within = any(clause.start <= span[0] < clause.end for clause in named)

@@ -15,12 +15,15 @@ from retrieval.asked import holds
 from retrieval.coverage import coverage, unit_cover, unit_weight
 from retrieval.folding import fold_width
 from retrieval.index import SearchIndex
+from retrieval.near import near
 from retrieval.query import Query
 from retrieval.types import Hit, Sentence
 
 THRESHOLD = 0.5
 _NAMED_SUPPORT = 0.9
 """Support of a question about a clause that exists."""
+_NEAR_SUPPORT = 0.6
+"""Support of a quote that repeats the question or holds what it names (see `near`)."""
 
 BIAS = -3.35
 WEIGHTS: Mapping[str, float] = {
@@ -114,4 +117,6 @@ def judge(
     support = 1 / (1 + math.exp(-raw))
     if support >= THRESHOLD:
         return support, True, ""
+    if near(query, [index.text[one.start : one.end] for one in sentences[:3]]):
+        return _NEAR_SUPPORT, True, ""
     return support, False, "the closest clauses do not hold what the question asks for"
