@@ -11,6 +11,11 @@ import os
 from collections.abc import Generator
 
 import pytest
+from hypothesis import settings
+
+# The same examples on every run, and no deadline: a slow machine is no fault of the code.
+settings.register_profile("fineprint", derandomize=True, deadline=None)
+settings.load_profile("fineprint")
 
 
 def in_ci() -> bool:
