@@ -266,15 +266,11 @@ def test_a_clause_that_does_not_exist_is_said_not_to_exist() -> None:
     ("question", "text", "words"),
     [
         ("第三笔租金什么时候付？", LEASE, "本文件没有提到“第三笔”。"),
-        ("When is the third instalment due?", NDA, "This document never mentions “third instalment”."),
+        ("When is the third fee due?", NDA, "This document never mentions “third fee”."),
     ],
 )  # fmt: skip
 def test_what_the_document_never_names_is_said(question: str, text: str, words: str) -> None:
-    more = (
-        "租金分两笔支付，第一笔于签字时付清。"
-        if text is LEASE
-        else "The first instalment is due now."
-    )
+    more = "租金分两笔支付，第一笔于签字时付清。" if text is LEASE else "The first fee is due now."
     engine = ScriptedEngine()
     _, answer = run(engine, question, loaded(f"{text}\n{more}\n"))
     assert answer.status == "not_found"
