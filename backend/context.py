@@ -12,6 +12,9 @@ from backend.layers.rope import Rope, rotate
 from backend.ops.decode_attention import decode_attention
 from backend.ops.prefix_attention import Implementation, prefix_attention
 
+_FEW = 15
+"""Up to this many new tokens are read against the whole buffer at once."""
+
 _SPARE = 128
 """Room is made for this many tokens at a time: decoding reads it, masked, so it must stay short."""
 
@@ -34,15 +37,16 @@ class Context:
         cos, sin = rope.tables(0, self.length)
         self._keys = rotate(prefix_keys, cos, sin)
         self._values = prefix_values
-        self._hidden = prefix_keys.new_zeros(self.length)
+        self._hidden = prefix_keys.new_zeros((1, self.length))
 
     def begin(self, new: int) -> None:
         """Announce `new` tokens, whose `attend` calls follow layer by layer, then `end`."""
         if self.length + new > self._keys.shape[2]:
-            self._grow(new if new > 1 else _SPARE)
+            self._grow(new if new > _FEW else _SPARE)
         cos, sin = self._rope.tables(self.length, self.length + new)
         self._tables = cos[:, None], sin[:, None]
-        self._hidden[self.length : self.length + new] = 0
+        if new <= _FEW:
+            self._hidden = self._mask(new)
 
     def attend(self, layer: int, qk: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         """Append one layer's k and v, return what attention read (see `backend.models.Attend`)."""
@@ -54,7 +58,7 @@ class Context:
         values[:, first:last] = v.transpose(0, 1)
         q = rotated[:, :-kv_heads]
         grouped = q.view(new, kv_heads, -1, width).permute(1, 2, 0, 3)
-        if new == 1:
+        if new <= _FEW:
             out = decode_attention(grouped, keys, values, self._hidden, impl=self._impl)
         else:
             out = prefix_attention(
@@ -66,6 +70,16 @@ class Context:
         """All layers of `new` tokens are in."""
         self.length += new
 
+    def take_back(self, count: int) -> None:
+        """Forget the last `count` tokens."""
+        self.length -= count
+
+    def _mask(self, new: int) -> torch.Tensor:
+        """[new, capacity]: what each of `new` tokens must not see, -inf."""
+        capacity = self._keys.shape[2]
+        mask = self._keys.new_full((new, capacity), float("-inf"))
+        return mask.triu_(self.length + 1)
+
     def _grow(self, more: int) -> None:
         layers, heads, _, width = self._keys.shape
         # Zeros, since masked values are still multiplied.
@@ -73,6 +87,3 @@ class Context:
         filled = slice(0, self.length)
         self._keys = torch.cat((self._keys[:, :, filled], room), 2)
         self._values = torch.cat((self._values[:, :, filled], room), 2)
-        self._hidden = torch.cat(
-            (self._hidden[filled], self._hidden.new_full((more,), float("-inf")))
-        )

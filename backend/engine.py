@@ -18,10 +18,12 @@ import torch
 
 from backend.batch import Batch, Decode, Prefill, ReadBlock
 from backend.config import ModelConfig
+from backend.context import Context
 from backend.context_plan import ContextPlan, plan_context
 from backend.engine_config import EngineConfig
 from backend.errors import BackendError, EngineBusy, EngineClosed, RequestTooLarge, UnknownDocument
 from backend.loader import load_checkpoint
+from backend.lookup import PromptLookup
 from backend.models import Decoder, build_decoder
 from backend.reading import DocumentReading
 from backend.runner import Runner
@@ -371,6 +373,12 @@ class Engine:
         sequence.context = self._runner.open_context(
             plan.sinks, plan.anchor_places(self._store), table
         )
+        evidence = (
+            token
+            for first, last in plan.evidence
+            for token in plan.reading.document.token_ids[first:last]
+        )
+        sequence.lookup = PromptLookup((*evidence, *sequence.request.prompt_ids))
         in_prompt = sequence.request.sink_len
         sequence.context_tokens = sequence.context.length - in_prompt
         sequence.cached_tokens = max(sequence.context.length - sequence.read_tokens, 0)
@@ -437,11 +445,26 @@ class Engine:
 
     def _decode(self, batch: Decode) -> None:
         contexts = [s.context for s in batch.sequences if s.context is not None]
+        if len(contexts) == 1 and (guess := batch.sequences[0].guess()):
+            self._decode_guessing(batch.sequences[0], contexts[0], guess)
+            return
         hidden = self._runner.extend(contexts, [[s.tokens[-1]] for s in batch.sequences])
         for sequence, row in zip(
             batch.sequences, self._runner.logits(torch.cat(hidden)), strict=True
         ):
             sequence.accept(row)
+
+    def _decode_guessing(self, sequence: Sequence, context: Context, guess: list[int]) -> None:
+        """The next token and, as far as the guess holds, those after it, in one step."""
+        hidden = self._runner.extend([context], [[sequence.tokens[-1], *guess]])[0]
+        used = 0
+        for row in self._runner.logits(hidden):
+            used += 1
+            sequence.accept(row)
+            held = used <= len(guess) and not sequence.finished
+            if not held or sequence.tokens[-1] != guess[used - 1]:
+                break
+        context.take_back(len(guess) + 1 - used)
 
     def _score(self, sequence: Sequence, continuation: tuple[int, ...]) -> tuple[float, ...]:
         plan = self._plan(sequence.request)

@@ -8,6 +8,7 @@ from collections.abc import Sequence as SequenceOf
 
 from backend.context import Context
 from backend.detokenizer import IncrementalDecoder
+from backend.lookup import PromptLookup
 from backend.repetition import is_looping
 from backend.sampler import Sampler
 from backend.stop import StopMatcher
@@ -33,6 +34,7 @@ class Sequence:
         self.context_tokens = 0
         self.cached_tokens = 0
         self.read_tokens = 0
+        self.lookup: PromptLookup | None = None
         self._sampler = Sampler(request.sampling)
         self._decoder = IncrementalDecoder(tokenizer)
         self._stopper = StopMatcher(request.sampling.stop)
@@ -45,6 +47,13 @@ class Sequence:
     def prompt_left(self) -> int:
         """Prompt tokens that are not in the context yet."""
         return len(self.request.prompt_ids) - self.filled
+
+    def guess(self) -> list[int]:
+        """Tokens that may come next; none where a guess could change the answer or is too late."""
+        sampling = self.request.sampling
+        if self.lookup is None or sampling.temperature or sampling.repetition_penalty != 1.0:
+            return []
+        return self.lookup.guess()[: sampling.max_tokens - len(self.tokens) - 1]
 
     def start(self) -> None:
         """Work on this request begins (time in the queue ends)."""
@@ -61,6 +70,8 @@ class Sequence:
             self._emit_last(token, "stop", self._decoder.flush())
             return
         self.tokens.append(token)
+        if self.lookup is not None:
+            self.lookup.add(token)
         text, stopped = self._stopper.push(self._decoder.push(token))
         if stopped:
             self._finish(token, text, "stop")

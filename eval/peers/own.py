@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from app.prompt import document_sinks
@@ -44,12 +45,14 @@ def main(model: str, text_file: str, read_tokens: str) -> None:
         seconds = time.perf_counter() - started
         if state.computed_tokens != size:
             raise RuntimeError(f"{state.computed_tokens} of {size} tokens were computed: not cold")
-        sampling = SamplingParams(max_tokens=DECODED, ignore_eos=True, temperature=1.0, seed=1)
+        # Greedy, as the peers are measured; with a temperature nothing is guessed from the prompt.
+        greedy = SamplingParams(max_tokens=DECODED, ignore_eos=True)
+        sampled = replace(greedy, temperature=1.0, seed=1)
         step = size // 4
         evidence = tuple((i * step, i * step + EVIDENCE_TOKENS // 4) for i in range(4))
         question = tuple(ids[:48])
-        short = Request("short", tuple(ids[-512:]), sampling)
-        long = Request("long", question, sampling, "document", evidence)
+        short = Request("short", tuple(ids[-512:]), greedy)
+        long = Request("long", question, greedy, "document", evidence)
         figures = {
             "engine": "fineprint",
             "precision": engine.settings.resolved_precision(),
@@ -57,8 +60,14 @@ def main(model: str, text_file: str, read_tokens: str) -> None:
             "read_tokens": size,
             "read_tokens_per_s": size / seconds,
             "decode_at_512_tokens_per_s": decode_rate(engine, short),
+            "decode_at_512_sampled_tokens_per_s": decode_rate(
+                engine, replace(short, sampling=sampled)
+            ),
             "decode_long_context_tokens": size,
             "decode_long_tokens_per_s": decode_rate(engine, long),
+            "decode_long_sampled_tokens_per_s": decode_rate(
+                engine, replace(long, sampling=sampled)
+            ),
         }
     finally:
         engine.close()

@@ -1,4 +1,4 @@
-"""Attention of one new token on a buffer that is partly filled.
+"""Attention of a few new tokens on a buffer that is partly filled.
 
 The whole buffer is read and what isn't filled is hidden by an additive mask, so that the batched
 products see contiguous tensors.
@@ -24,11 +24,11 @@ def decode_attention(
 ) -> torch.Tensor:
     """softmax(q k^T / sqrt(d) + hidden) v.
 
-    q: [kv_heads, group, 1, d]; k, v: [kv_heads, capacity, d], keys rotated, finite everywhere;
-    hidden: [capacity], 0 or -inf. Returns the shape and dtype of q. Raises ValueError for shapes
-    that don't fit.
+    q: [kv_heads, group, new, d]; k, v: [kv_heads, capacity, d], keys rotated, finite everywhere;
+    hidden: [new, capacity], 0 or -inf. Returns the shape and dtype of q. Raises ValueError for
+    shapes that don't fit.
     """
-    if q.dim() != 4 or q.shape[2] != 1 or k.shape != v.shape or hidden.shape != k.shape[1:2]:
+    if q.dim() != 4 or k.shape != v.shape or hidden.shape != (q.shape[2], k.shape[1]):
         raise ValueError(f"q {tuple(q.shape)}, k {tuple(k.shape)}, hidden don't fit")
     if impl == "reference":
         return reference.decode_attention(q, k, v, hidden)

@@ -14,7 +14,8 @@ def decode_attention(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, hidden: torch.Tensor
 ) -> torch.Tensor:
     """See the package."""
-    heads, group, _, width = q.shape
-    rows = q.reshape(heads, group, width) * width**-0.5
-    scores = torch.bmm(rows, k.transpose(1, 2)).add_(hidden)
+    heads, group, new, width = q.shape
+    rows = q.reshape(heads, group * new, width) * width**-0.5
+    scores = torch.bmm(rows, k.transpose(1, 2))
+    scores.view(heads, group, *hidden.shape).add_(hidden)
     return torch.bmm(scores.softmax(-1), v).view(q.shape)
