@@ -31,12 +31,14 @@ _QUESTION_WORDING: tuple[tuple[AskedKind, tuple[str, ...]], ...] = (
         r"by how much|how much more|百分之几|百分之多少|百分比|比例|利率|几成|费率|涨幅",
     )),
     ("amount", (
-        r"how much|what amount|how high",
+        r"how much|what amount|how high|how (?:large|big|expensive)\b",
+        r"\bcosts? (?:me|us|them|you)\b",
+        r"what (?:would|will|does|do|did|could) [^?.]{0,40}\bcost\b",
         r"what (?:is|are) the (?:[\w-]+ ){0,5}"
         r"(?:price|fees?|cost|amount|salary|rent|cap|limit|deposit|penalty|payment|sum)\b",
         r"多少钱|多少元|多少万|金额|价款是|总价|价格是|价值多少",
         r"多少(?:违约金|滞纳金|罚款|费用|工资|租金|利息|赔偿|损失|款|押金|定金)",
-        r"(?:费用|费|价|款|金|工资|损失|赔偿)(?:为|是|有)?多少",
+        r"(?:费用|费|价|款|金|工资|损失|赔偿)(?:为|是|有)?多少|(?:花|赔|罚|付|交|扣|收|退|补|押)多少",
     )),
     ("count", (
         r"how many|what number|how often|数量(?:是|为)",

@@ -208,7 +208,9 @@ class _Reader:
     def figures(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         clauses, values = [], []
         for figure in find_figures(self.folded):
-            if figure.start < self.context_end:
+            surface = self.folded[figure.start : figure.end]
+            # "one" in a question is nearly always a pronoun or an article.
+            if figure.start < self.context_end or surface == "one":
                 continue
             self.add(figure.value, _FIGURE_WEIGHT)
             for digits in re.findall(r"\d+", self.folded[figure.start : figure.end]):
@@ -217,7 +219,6 @@ class _Reader:
                 clauses.append(figure.value)
             else:
                 values.append(figure.value)
-                surface = self.folded[figure.start : figure.end]
                 self.units.append(Unit(surface, (figure.value,), (), 1.2))
         return tuple(clauses), tuple(values)
 

@@ -14,7 +14,8 @@ The first instalment is due on signing and the second instalment on delivery.
 The warranty period is 36 months. "Pump" means an item of this Schedule.
 Marlow Works receives the pumps.
 """
-LINES = """第一条 第一批货物应于三月交付，第二批货物应于五月交付。第一条生产线和第二条生产线由乙方安装。
+LINES = """第一条 第一批货物应于三月交付，第二批货物应于五月交付。
+第一条生产线和第二条生产线由乙方安装。
 第三条 设备额定电压为10千伏和20千伏。共分四期付款，第一期款为预付款。
 """
 

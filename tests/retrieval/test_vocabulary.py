@@ -47,6 +47,54 @@ def test_cues_count_in_questions_only() -> None:
     assert "termination_for_convenience" in {concept.name for concept in asked.concepts}
 
 
+@pytest.mark.parametrize(
+    ("question", "concept"),
+    [
+        ("Can we get out of the deal?", "termination"),
+        ("What if the firm changes hands?", "change_of_control"),
+        ("May the fees go up?", "price_change"),
+        ("Could they farm out the job?", "subcontract"),
+        ("Must they let us know first?", "notice"),
+        ("What if the pump breaks down?", "breakdown"),
+        ("Do we get our money back?", "refund"),
+        ("May they bad-mouth us?", "disparagement"),
+        ("整个合同一共多少钱？", "total_price"),
+        ("能把活包给别人吗？", "subcontract"),
+        ("要提前多久打招呼？", "notice"),
+        ("公司被收购了怎么办？", "change_of_control"),
+        ("对方来挖人怎么办？", "solicit_employees"),
+        ("设备坏了怎么办？", "breakdown"),
+    ],
+)
+def test_everyday_words_name_a_concept(question: str, concept: str) -> None:
+    assert concept in {found.name for found in read_question(question).concepts}
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("How large is the deposit?", "amount"),
+        ("What would it cost to leave?", "amount"),
+        ("By how much may fees rise?", "percent"),
+        ("迟到要罚多少？", "amount"),
+        ("每天用多少度电？", "count"),
+    ],
+)
+def test_the_kind_of_fact_asked_for(question: str, kind: str) -> None:
+    assert kind in read_question(question).asked
+
+
+def test_names_tell_more_than_verbs() -> None:
+    query = read_question("When will Marlow be painted by one firm?")
+    weights = {unit.surface: unit.weight for unit in query.units}
+    assert query.names == ("marlow",)
+    assert weights["marlow"] > weights["painted"]
+    # "one" is no figure here, "two" is.
+    assert query.figures == ()
+    assert read_question("Are two firms named?").figures == ("#2",)
+    assert read_question("What Does Marlow Pay?").names == ()
+
+
 def test_question_parts() -> None:
     query = read_question(
         'Highlight the parts (if any) of this contract related to "Cap on Liability" that should '
@@ -69,7 +117,14 @@ def test_unknown_key_is_refused(tmp_path: Path) -> None:
 
 
 def test_word_lists_are_lower_case_words() -> None:
-    for name in ("english_stop", "asking_english", "light_english", "abbreviations"):
+    for name in (
+        "english_stop",
+        "asking_english",
+        "light_english",
+        "abbreviations",
+        "linking_english",
+        "uncounted_english",
+    ):
         found = word_list(name)
         assert found
         assert all(word == word.lower() for word in found)
