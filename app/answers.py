@@ -8,7 +8,6 @@ database as messages of the run's conversation (the run's id is that of the answ
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import logging
 import threading
@@ -16,13 +15,13 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from app.answer_run import CANCELLED, AnswerRun
 from app.conversations import Conversations
 from app.documents import LoadedDocument
 from app.errors import AppError, NotFound, TooManyQuestions
-from app.events import AnswerCompleted, AnswerDelta, AnswerEvent, AnswerFailed
+from app.events import AnswerCompleted, AnswerEvent, AnswerFailed
 from app.questions import Question
 from app.readiness import start_reading
 from app.types import Answer, Turn
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-CANCELLED = "cancelled"
-RunState = Literal["queued", "in_progress", "completed", "failed", "cancelled"]
 _ENGINE_CODES: dict[type[BackendError], str] = {
     EngineBusy: "engine_busy",
     EngineClosed: "engine_closed",
@@ -57,110 +54,6 @@ class Asker(Protocol):
         history: Sequence[Turn] = (),
         cancelled: threading.Event | None = None,
     ) -> Iterator[AnswerEvent]: ...
-
-
-class AnswerRun:
-    """One question on its way to an answer. Thread-safe; its event ids are 1, 2, 3, …"""
-
-    def __init__(
-        self,
-        run_id: str,
-        question: Question,
-        conversation_id: str,
-        history: tuple[Turn, ...],
-        created_at: datetime,
-    ) -> None:
-        self.id = run_id
-        self.question = question.text
-        self.document_ids = question.document_ids
-        self.conversation_id = conversation_id
-        self.history = history
-        self.created_at = created_at
-        self.cancelled = threading.Event()
-        self.arrived = time.perf_counter()
-        self._lock = threading.Lock()
-        self._state: RunState = "queued"
-        self._events: list[AnswerEvent] = []
-        self._notify: set[Callable[[], None]] = set()
-        self._lonely_since: float | None = time.monotonic()
-        self._finished_at: float | None = None
-        self._done = threading.Event()
-
-    @property
-    def state(self) -> RunState:
-        return self._state
-
-    @property
-    def finished(self) -> bool:
-        return self._done.is_set()
-
-    @property
-    def outcome(self) -> AnswerCompleted | AnswerFailed | None:
-        """The last event, None while the run goes on."""
-        with self._lock:
-            last = self._events[-1] if self._events else None
-        return last if isinstance(last, AnswerCompleted | AnswerFailed) else None
-
-    def events_after(self, event_id: int) -> tuple[tuple[int, AnswerEvent], ...]:
-        """Events with a larger id, in order, each with its id."""
-        with self._lock:
-            start = max(event_id, 0)
-            return tuple(enumerate(self._events[start:], start=start + 1))
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Blocks until the run is over; False when the time ran out first."""
-        return self._done.wait(timeout)
-
-    @contextlib.contextmanager
-    def followed(self, notify: Callable[[], None]) -> Iterator[None]:
-        """Calls `notify` (from another thread, it must not block) after every new event, and keeps
-        the run alive meanwhile."""
-        with self._lock:
-            self._notify.add(notify)
-            self._lonely_since = None
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._notify.discard(notify)
-                if not self._notify:
-                    self._lonely_since = time.monotonic()
-
-    def lonely_for(self) -> float:
-        """Seconds since the last follower left; 0 while there is one."""
-        since = self._lonely_since
-        return 0.0 if since is None else time.monotonic() - since
-
-    def finished_for(self) -> float:
-        """Seconds since the run was over; 0 while it goes on."""
-        at = self._finished_at
-        return 0.0 if at is None else time.monotonic() - at
-
-    def text(self) -> str:
-        """What was said so far."""
-        with self._lock:
-            return "".join(event.text for event in self._events if isinstance(event, AnswerDelta))
-
-    def begin(self) -> None:
-        """A worker took the run up."""
-        self._state = "in_progress"
-
-    def publish(self, event: AnswerEvent) -> None:
-        """Appends an event and wakes the followers. A completed or error event ends the run."""
-        with self._lock:
-            self._events.append(event)
-            if isinstance(event, AnswerCompleted | AnswerFailed):
-                self._state = self._final_state(event)
-                self._finished_at = time.monotonic()
-                self._done.set()
-            followers = tuple(self._notify)
-        for notify in followers:
-            notify()
-
-    def _final_state(self, event: AnswerCompleted | AnswerFailed) -> RunState:
-        if isinstance(event, AnswerFailed):
-            return "cancelled" if event.code == CANCELLED else "failed"
-        return "cancelled" if event.answer.finish_reason == CANCELLED else "completed"
 
 
 class AnswerRuns:
@@ -215,7 +108,7 @@ class AnswerRuns:
 
     def start(self, question: Question) -> AnswerRun:
         """Saves and queues a question. Raises TooManyQuestions when the queue is full, and what
-        saving raises."""
+        saving raises. The run is cancelled already if the server was stopped meanwhile."""
         with self._changed:
             if self._closed:
                 raise TooManyQuestions("The server is stopping. Ask again in a moment.")
@@ -229,11 +122,20 @@ class AnswerRuns:
         finally:
             with self._changed:
                 self._reserved -= 1
+        if not self._enqueue(run):
+            self._fail(run, _stopped())
+        return run
+
+    def _enqueue(self, run: AnswerRun) -> bool:
+        """False: the server stopped while the question was saved, and no worker is left."""
         with self._changed:
+            if self._closed:
+                return False
             self._runs[run.id] = run
             self._waiting.append(run)
-            self._changed.notify()
-        return run
+            # All: the janitor waits here as well, and might be the one that is woken.
+            self._changed.notify_all()
+            return True
 
     def _saved_run(self, question: Question) -> AnswerRun:
         conversation_id = question.conversation_id
@@ -280,6 +182,9 @@ class AnswerRuns:
                 self._waiting.remove(run)
         if queued:
             self._fail(run, _stopped())
+        elif not run.finished:
+            # The worker may be waiting for the engine, which may be reading for minutes.
+            self._engine.cancel(run.id)
 
     def _work(self) -> None:
         while True:
@@ -324,10 +229,11 @@ class AnswerRuns:
     def _complete(self, run: AnswerRun, answer: Answer) -> None:
         try:
             self._conversations.save_answer(run.conversation_id, run.id, answer)
-        except AppError as error:
+        except Exception as error:
             # The reader still gets the answer, and is told that it will not be found again.
             logger.error("answer %s could not be saved", run.id, exc_info=error)
-            unsaved = DocumentWarning("not_saved", f"This answer could not be saved: {error}")
+            reason = str(error) if isinstance(error, AppError) else "the log has the details."
+            unsaved = DocumentWarning("not_saved", f"This answer could not be saved: {reason}")
             answer = dataclasses.replace(answer, warnings=(*answer.warnings, unsaved))
         self._finish(run, AnswerCompleted(answer))
 
@@ -342,7 +248,8 @@ class AnswerRuns:
                 status="cancelled" if event.code == CANCELLED else "failed",
                 content=run.text(),
             )
-        except AppError as error:
+        except Exception as error:
+            # Whatever the database says: those who follow must hear that it is over.
             logger.error("the end of answer %s could not be saved", run.id, exc_info=error)
         self._finish(run, event)
 

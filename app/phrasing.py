@@ -95,6 +95,9 @@ def phrase(
     try:
         # Closing the stream is what cancels the request; the engine gives a generator.
         generated = cast(Generator[TokenEvent, None, None], engine.generate(request))
+        if cancelled.is_set():
+            # Cancelled before the engine knew the request: nobody else will tell it.
+            engine.cancel(request_id)
         with closing(generated) as events:
             for sentence in stream.read(events, cancelled):
                 lead = "" if shown else "\n\n"

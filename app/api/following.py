@@ -11,7 +11,7 @@ import anyio
 from fastapi import Request
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from app.answers import AnswerRun
+from app.answer_run import AnswerRun
 from app.api.routes import API_PREFIX
 from app.api.schemas.answers import event_data
 

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.types import Scope
 
-from app.answers import AnswerRun
+from app.answer_run import AnswerRun
 from app.events import AnswerCompleted
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST

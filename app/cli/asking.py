@@ -12,7 +12,8 @@ from pathlib import Path
 
 import typer
 
-from app.answers import AnswerRun, AnswerRuns
+from app.answer_run import AnswerRun
+from app.answers import AnswerRuns
 from app.ask import ask
 from app.cli.intake import Intake, take_in
 from app.cli.reporting import INTERRUPTED, fail, note

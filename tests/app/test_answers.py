@@ -67,11 +67,17 @@ Make = Callable[..., AnswerRuns]
 
 
 @pytest.fixture
-def make(notebook: Notebook) -> Iterator[Make]:
+def told() -> list[str]:
+    """Requests that the engine was told to cancel."""
+    return []
+
+
+@pytest.fixture
+def make(notebook: Notebook, told: list[str]) -> Iterator[Make]:
     made: list[AnswerRuns] = []
 
     def build(ask: Any, **options: Any) -> AnswerRuns:
-        engine = cast("Any", SimpleNamespace(progress=lambda _: "known"))
+        engine = cast("Any", SimpleNamespace(progress=lambda _: "known", cancel=told.append))
         document = cast("Any", SimpleNamespace(tokens=SimpleNamespace(key="k")))
         runs = AnswerRuns(engine, lambda _: document, cast("Any", notebook), ask, **options)
         made.append(runs)
@@ -116,6 +122,14 @@ def test_waiting_counts_into_the_timings(make: Make) -> None:
     assert timings.ttft_ms >= timings.queue_ms and timings.total_ms >= timings.ttft_ms
 
 
+def test_an_idle_worker_takes_up_every_question(make: Make) -> None:
+    # The janitor sleeps beside the worker and must not be the one that is woken.
+    runs = make(at_once, workers=1)
+    for _ in range(20):
+        assert runs.start(QUESTION).wait(2)
+        time.sleep(0.03)
+
+
 def test_a_full_queue_refuses(make: Make, notebook: Notebook) -> None:
     runs = make(until_cancelled, workers=1, queue_limit=2)
     running = runs.start(QUESTION)
@@ -139,6 +153,22 @@ def test_cancelled_runs_stop_and_say_so(make: Make, notebook: Notebook) -> None:
     assert run.wait(1)
     runs.cancel(run.id)
     assert run.state == "cancelled" and notebook.ends[run.id] == "cancelled"
+
+
+def test_a_cancel_reaches_a_worker_that_waits_for_the_engine(make: Make, told: list[str]) -> None:
+    def reading(*_: Any, request_id: str, **__: Any) -> Iterator[AnswerEvent]:
+        yield AnswerCreated("", "", "en", ())
+        # As in `Engine.generate`: no event comes while blocks are read, but the end of a cancel.
+        wait_for(lambda: request_id in told)
+        yield AnswerFailed("cancelled", "The answer was cancelled.")
+
+    runs = make(reading)
+    run = runs.start(QUESTION)
+    wait_for(lambda: run.state == "in_progress")
+    runs.cancel(run.id)
+    assert run.wait(1) and run.state == "cancelled"
+    runs.cancel(run.id)
+    assert told == [run.id], "one that is over needs no telling"
 
 
 def test_a_run_without_followers_is_cancelled_after_the_grace(make: Make) -> None:
@@ -181,6 +211,39 @@ def test_a_faulty_answer_does_not_end_its_worker(make: Make, notebook: Notebook)
     assert bad.wait(5) and good.wait(5)
     assert isinstance(bad.outcome, AnswerFailed) and "secret" not in bad.outcome.message
     assert bad.state == "failed" and good.state == "completed"
+
+
+def test_an_end_that_cannot_be_saved_is_told_all_the_same(
+    make: Make, notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("no database")
+
+    def faulty(*_: Any, **__: Any) -> Iterator[AnswerEvent]:
+        raise ValueError("secret")
+
+    runs = make(faulty, workers=1)
+    monkeypatch.setattr(notebook, "fail_answer", broken)
+    assert all(runs.start(QUESTION).wait(5) for _ in range(2)), "the worker is still there"
+    monkeypatch.setattr(notebook, "save_answer", broken)
+    completed = make(at_once).start(QUESTION)
+    assert completed.wait(5) and isinstance(completed.outcome, AnswerCompleted)
+    assert [warning.code for warning in completed.outcome.answer.warnings] == ["not_saved"]
+
+
+def test_a_question_that_is_saved_while_the_server_stops_ends(
+    make: Make, notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = make(at_once)
+    save = notebook.start_answer
+
+    def slowly(conversation_id: str, answer_id: str) -> Any:
+        runs.close()
+        return save(conversation_id, answer_id)
+
+    monkeypatch.setattr(notebook, "start_answer", slowly)
+    run = runs.start(QUESTION)
+    assert run.wait(1) and notebook.ends == {run.id: "cancelled"}
 
 
 def test_an_answer_without_an_end_fails(make: Make) -> None:

@@ -9,7 +9,8 @@ from fastapi import APIRouter, Header, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
-from app.answers import AnswerRun, AnswerRuns
+from app.answer_run import AnswerRun
+from app.answers import AnswerRuns
 from app.api import problems
 from app.api.deps import RunsDep, ServicesDep
 from app.api.following import event_stream, finished_or_left

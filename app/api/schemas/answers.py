@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.answers import CANCELLED, AnswerRun, RunState
+from app.answer_run import CANCELLED, AnswerRun, RunState
 from app.api.schemas.common import BoxPublic, Entity, FaultPublic, Public, WarningPublic
 from app.conversations import Conversation, Message
 from app.events import (

@@ -1,0 +1,127 @@
+"""One question on its way to an answer, as those see it who wait for it.
+
+Buffers the events of a run under ascending ids, so that a reader who lost the connection can come
+back. It does not know who works on it, HTTP or the database.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Literal
+
+from app.events import AnswerCompleted, AnswerDelta, AnswerEvent, AnswerFailed
+from app.questions import Question
+from app.types import Turn
+
+CANCELLED = "cancelled"
+RunState = Literal["queued", "in_progress", "completed", "failed", "cancelled"]
+
+
+class AnswerRun:
+    """One question on its way to an answer. Thread-safe; its event ids are 1, 2, 3, …"""
+
+    def __init__(
+        self,
+        run_id: str,
+        question: Question,
+        conversation_id: str,
+        history: tuple[Turn, ...],
+        created_at: datetime,
+    ) -> None:
+        self.id = run_id
+        self.question = question.text
+        self.document_ids = question.document_ids
+        self.conversation_id = conversation_id
+        self.history = history
+        self.created_at = created_at
+        self.cancelled = threading.Event()
+        self.arrived = time.perf_counter()
+        self._lock = threading.Lock()
+        self._state: RunState = "queued"
+        self._events: list[AnswerEvent] = []
+        self._notify: set[Callable[[], None]] = set()
+        self._lonely_since: float | None = time.monotonic()
+        self._finished_at: float | None = None
+        self._done = threading.Event()
+
+    @property
+    def state(self) -> RunState:
+        """Where the run stands now."""
+        return self._state
+
+    @property
+    def finished(self) -> bool:
+        """Whether the last event is there."""
+        return self._done.is_set()
+
+    @property
+    def outcome(self) -> AnswerCompleted | AnswerFailed | None:
+        """The last event, None while the run goes on."""
+        with self._lock:
+            last = self._events[-1] if self._events else None
+        return last if isinstance(last, AnswerCompleted | AnswerFailed) else None
+
+    def events_after(self, event_id: int) -> tuple[tuple[int, AnswerEvent], ...]:
+        """Events with a larger id, in order, each with its id."""
+        with self._lock:
+            start = max(event_id, 0)
+            return tuple(enumerate(self._events[start:], start=start + 1))
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Blocks until the run is over; False when the time ran out first."""
+        return self._done.wait(timeout)
+
+    @contextlib.contextmanager
+    def followed(self, notify: Callable[[], None]) -> Iterator[None]:
+        """Calls `notify` (from another thread, it must not block) after every new event, and keeps
+        the run alive meanwhile."""
+        with self._lock:
+            self._notify.add(notify)
+            self._lonely_since = None
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._notify.discard(notify)
+                if not self._notify:
+                    self._lonely_since = time.monotonic()
+
+    def lonely_for(self) -> float:
+        """Seconds since the last follower left; 0 while there is one."""
+        since = self._lonely_since
+        return 0.0 if since is None else time.monotonic() - since
+
+    def finished_for(self) -> float:
+        """Seconds since the run was over; 0 while it goes on."""
+        at = self._finished_at
+        return 0.0 if at is None else time.monotonic() - at
+
+    def text(self) -> str:
+        """What was said so far."""
+        with self._lock:
+            return "".join(event.text for event in self._events if isinstance(event, AnswerDelta))
+
+    def begin(self) -> None:
+        """A worker took the run up."""
+        self._state = "in_progress"
+
+    def publish(self, event: AnswerEvent) -> None:
+        """Appends an event and wakes the followers. A completed or error event ends the run."""
+        with self._lock:
+            self._events.append(event)
+            if isinstance(event, AnswerCompleted | AnswerFailed):
+                self._state = self._final_state(event)
+                self._finished_at = time.monotonic()
+                self._done.set()
+            followers = tuple(self._notify)
+        for notify in followers:
+            notify()
+
+    def _final_state(self, event: AnswerCompleted | AnswerFailed) -> RunState:
+        if isinstance(event, AnswerFailed):
+            return "cancelled" if event.code == CANCELLED else "failed"
+        return "cancelled" if event.answer.finish_reason == CANCELLED else "completed"

@@ -1,0 +1,50 @@
+"""The stream of the model's words, where `ask` as a whole can't show it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from app import phrasing
+from app.types import AskOptions
+from backend.types import TokenEvent
+
+
+class Engine:
+    """Waits for blocks until it is told to cancel."""
+
+    def __init__(self) -> None:
+        self.known: list[str] = []
+        self.told: list[str] = []
+
+    def generate(self, request: Any) -> Iterator[TokenEvent]:
+        self.known.append(request.request_id)
+        return self._events(request.request_id)
+
+    def _events(self, request_id: str) -> Iterator[TokenEvent]:
+        if request_id not in self.told:
+            raise AssertionError("it would wait for ever")
+        yield TokenEvent(request_id, 0, None, "", "cancelled")
+
+    def cancel(self, request_id: str) -> None:
+        assert request_id in self.known, "the engine knows the request by now"
+        self.told.append(request_id)
+
+
+def test_a_cancel_before_the_request_reaches_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = SimpleNamespace(prompt_ids=(1,), document_key=None, evidence=(), sink_len=0)
+    monkeypatch.setattr(phrasing, "plan_phrasing", lambda *_: plan)
+    engine, cancelled = Engine(), threading.Event()
+    cancelled.set()
+    events = phrasing.phrase(
+        cast("Any", engine), cast("Any", [None]), cast("Any", SimpleNamespace(best_document=0)),
+        (), "q", "en", "r1", cancelled, AskOptions(), offset=0,
+    )  # fmt: skip
+    with pytest.raises(StopIteration) as end:
+        next(events)
+    assert engine.told == ["r1"]
+    assert end.value.value.finish_reason == "cancelled"
