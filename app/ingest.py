@@ -7,7 +7,6 @@ leaves no duplicates, and a stage that fails leaves nothing. Does not know threa
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -252,10 +251,6 @@ class Ingestor:
     def cancel(self, job: Job) -> None:
         """The job ends because someone asked for it."""
         self._end(job, "cancelled")
-
-    def clean(self, document_id: str) -> None:
-        """Remove what was derived from a document that is gone."""
-        shutil.rmtree(self.folder(document_id), ignore_errors=True)
 
     def folder(self, document_id: str) -> Path:
         """Where the derived files of a document lie."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.documents import DocumentRecord, LoadedDocument
 from app.errors import Conflict, NotReady
+from backend.errors import RequestTooLarge
 
 if TYPE_CHECKING:
     from backend.engine import Engine
@@ -45,10 +46,18 @@ def require_askable(record: DocumentRecord) -> None:
 
 
 def start_reading(engine: Engine, documents: Sequence[LoadedDocument]) -> tuple[ReadTicket, ...]:
-    """Hands the engine those documents it does not know (after a restart it knows none); tickets of
-    these alone. Returns at once."""
-    return tuple(
-        engine.read(document.tokens)
-        for document in documents
-        if engine.progress(document.tokens.key) is None
-    )
+    """Hands the engine those documents it does not know (after a restart it knows none). Returns at
+    once, with the tickets of those that it now reads.
+
+    A document that is more than the engine can hold has been taken in with a warning that says so;
+    the engine is told of it and reads what questions need.
+    """
+    tickets = []
+    for document in documents:
+        if engine.progress(document.tokens.key) is not None:
+            continue
+        try:
+            tickets.append(engine.read(document.tokens))
+        except RequestTooLarge:
+            engine.read(document.tokens, lazy=True)
+    return tuple(tickets)

@@ -17,7 +17,7 @@ from app.ingest import Ingestor
 from app.jobs import Job, JobQueue, LeaseLost
 from app.pace import PROGRESS_S, Stopped, Throttle, since
 from app.workers import Worker
-from backend.errors import BackendError, EngineBusy, RequestTooLarge
+from backend.errors import BackendError, RequestTooLarge
 from backend.types import DocumentTokens
 from retrieval.errors import ParseCancelled, ParseError
 
@@ -85,7 +85,8 @@ class JobRunner:
     def want(self, document_id: str) -> None:
         """Take this document's job when it is free, even without `resume`."""
         with self._wake:
-            self._wanted.add(document_id)
+            if not self.resume:  # with it, every free job is taken anyway
+                self._wanted.add(document_id)
             self._wake.notify_all()
 
     def look(self) -> None:
@@ -127,8 +128,10 @@ class JobRunner:
             wanted = tuple(self._wanted)
         try:
             return self.queue.claim(resume=self.resume, wanted=wanted)
-        except DatabaseBusy:
-            log.warning("the database is busy; looking for jobs again in a moment")
+        except Exception as error:
+            # A thread that ended would leave the line standing until the next start.
+            known = isinstance(error, DatabaseBusy)
+            log.warning("can't look for jobs: %s", error, exc_info=None if known else error)
             self._stop.wait(IDLE_S)
             return None
 
@@ -174,8 +177,6 @@ class JobRunner:
         if reading.ticket is None:
             try:
                 reading.ticket = self.engine.read(reading.tokens)
-            except EngineBusy:
-                return True
             except RequestTooLarge as error:
                 self.ingestor.complete_unread(job, str(error))
                 return False
@@ -230,8 +231,10 @@ class JobRunner:
                     if not self.worker.beat():
                         log.warning("this process was taken for dead; its jobs went to others")
                     self.worker.reap()
-            except AppError as error:
-                log.warning("heartbeat failed: %s", error)
+            except Exception as error:
+                # Without a heartbeat this process is taken for dead: try again.
+                known = isinstance(error, AppError)
+                log.warning("heartbeat failed: %s", error, exc_info=None if known else error)
 
     def _look_for_cancels(self) -> None:
         self._cancelled |= self.queue.cancel_requests()
@@ -256,9 +259,9 @@ class _Guard:
             self._settle(error)
         except LeaseLost:
             log.info("job %s is no longer ours", self.job.id)
-        except AppError as problem:
+        except Exception as problem:
             # The job stays open in our name; it is freed when this process ends.
-            log.error("could not write the end of job %s: %s", self.job.id, problem)
+            log.error("can't write the end of job %s", self.job.id, exc_info=problem)
         return True
 
     def _settle(self, error: Exception) -> None:

@@ -46,7 +46,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def make_engine() -> Callable[..., Any]:
-    """FakeEngine(pace=, busy=, fails=)."""
+    """FakeEngine(pace=, fails=, room=)."""
     engine: Callable[..., Any] = FAKE.FakeEngine
     return engine
 

@@ -9,7 +9,7 @@ import time
 import zlib
 from collections.abc import Mapping, Sequence
 
-from backend.errors import EngineBusy, RequestTooLarge
+from backend.errors import RequestTooLarge
 from backend.types import DocumentTokens, ReadProgress
 
 
@@ -69,35 +69,38 @@ class FakeTicket:
 
 
 class FakeEngine:
-    """`pace`: seconds a block; `busy`: refusals before the first read is taken; `fails`: the error
-    of every read; `room`: tokens it can hold."""
+    """`pace`: seconds a block; `fails`: the error of every read; `room`: tokens it can hold."""
 
-    def __init__(
-        self, *, pace: float = 0.0, busy: int = 0, fails: str = "", room: int = 10**9
-    ) -> None:
+    def __init__(self, *, pace: float = 0.0, fails: str = "", room: int = 10**9) -> None:
         self.tokenizer = WordTokenizer()
         self.fingerprint = "fake-1"
         self.block_tokens = 64
         self.pace = pace
-        self.busy = busy
         self.fails = fails
         self.room = room
         self.tickets: list[FakeTicket] = []
         self.forgotten: list[str] = []
+        self.cancelled: list[str] = []
         self.closed = False
 
     def split_blocks(self, token_count: int) -> tuple[tuple[int, int], ...]:
         starts = range(0, token_count, self.block_tokens)
         return tuple((start, min(start + self.block_tokens, token_count)) for start in starts)
 
-    def read(self, document: DocumentTokens, *, first_blocks: Sequence[int] = ()) -> FakeTicket:
-        if len(document.token_ids) > self.room:
+    def read(
+        self,
+        document: DocumentTokens,
+        *,
+        first_blocks: Sequence[int] = (),
+        lazy: bool = False,
+    ) -> FakeTicket:
+        if len(document.token_ids) > self.room and not lazy:
             raise RequestTooLarge("Raise the KV budget.")
-        if self.busy:
-            self.busy -= 1
-            raise EngineBusy("The fake is busy.")
         self.tickets.append(FakeTicket(document, self.pace, self.fails))
         return self.tickets[-1]
+
+    def cancel(self, request_id: str) -> None:
+        self.cancelled.append(request_id)
 
     def forget(self, key: str) -> None:
         self.forgotten.append(key)
