@@ -2,6 +2,7 @@
 
 KVStoreError
 ├── PoolExhausted     more pages asked for than can be freed
+│   └── BlockEvicted  a block that is needed beside others had to make room for them
 └── IntegrityError    the store's own books don't agree: a bug, never a user error
 """
 
@@ -23,6 +24,18 @@ class PoolExhausted(KVStoreError):
         self.needed = needed
         self.in_use = in_use
         self.total = total
+
+
+class BlockEvicted(PoolExhausted):
+    """Blocks that are needed together don't fit in the pool's `total` pages at once."""
+
+    def __init__(self, total: int) -> None:
+        KVStoreError.__init__(
+            self,
+            f"Blocks that are needed together do not fit in the pool's {total} KV pages at once; "
+            "raise the KV budget or ask about less at once",
+        )
+        self.needed, self.in_use, self.total = total + 1, total, total
 
 
 class IntegrityError(KVStoreError):

@@ -5,12 +5,12 @@ Knows no model and no scheduling. Not thread-safe: the engine's thread owns it.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Sequence
 
 import torch
 
-from kvstore.errors import IntegrityError, PoolExhausted
+from kvstore.errors import BlockEvicted, IntegrityError, PoolExhausted
 from kvstore.pool import PagePool
 from kvstore.types import PAGE_TOKENS, Block, KVShape, PageRef, PageTable, StoreCounters
 
@@ -18,7 +18,9 @@ from kvstore.types import PAGE_TOKENS, Block, KVShape, PageRef, PageTable, Store
 class KVStore:
     """Blocks that have been read, and the pages that hold them.
 
-    A block that somebody holds (`hold`) is never evicted. `reserve` evicts what nobody holds, the
+    A block that somebody holds (`hold`) is never dropped; one that was to be dropped meanwhile goes
+    when it is let go. A document may say which blocks it is made of (`enrol`), so that those it
+    shares outlive it. `reserve` evicts what nobody holds, the
     least recently used first, until the pages fit; `commit` makes a written block findable.
     """
 
@@ -29,6 +31,10 @@ class KVStore:
         # Least recently used first.
         self._blocks: OrderedDict[bytes, Block] = OrderedDict()
         self._holds: dict[bytes, int] = {}
+        self._doomed: set[bytes] = set()
+        self._documents: dict[str, frozenset[bytes]] = {}
+        # In how many documents a block stands.
+        self._shares: Counter[bytes] = Counter()
         self._hits = 0
         self._misses = 0
         self._evicted = 0
@@ -52,11 +58,14 @@ class KVStore:
         return block
 
     def block(self, key: bytes) -> Block:
-        """The block of a key that is known to be there; counts as neither hit nor use."""
+        """The block of a key that was there; counts as neither hit nor use.
+
+        Raises BlockEvicted when it had to make room meanwhile.
+        """
         try:
             return self._blocks[key]
         except KeyError:
-            raise PoolExhausted(1, self.pool.total, self.pool.total) from None
+            raise BlockEvicted(self.pool.total) from None
 
     def contains(self, key: bytes) -> bool:
         """Whether the block is there; counts as neither hit nor use."""
@@ -110,16 +119,41 @@ class KVStore:
             raise IntegrityError("a block is let go more often than it was held")
         if count == 1:
             del self._holds[key]
+            if key in self._doomed:
+                self._doomed.discard(key)
+                self._drop(key)
         else:
             self._holds[key] = count - 1
 
     def forget(self, key: bytes) -> bool:
-        """Drop the block unless it is held. Returns whether it is gone."""
+        """Drop the block, now or, when it is held, as soon as it is let go. Returns whether it is
+        gone."""
         if self._holds.get(key):
+            self._doomed.add(key)
             return False
         if key in self._blocks:
             self._drop(key)
         return True
+
+    def enrol(self, document: str, keys: Iterable[bytes]) -> None:
+        """The document is made of these blocks, whether they are there yet or not. Enrolling it
+        again replaces what it was made of."""
+        self._documents.setdefault(document, frozenset())
+        blocks = frozenset(keys)
+        self._shares.update(blocks)
+        self._shares.subtract(self._documents[document])
+        self._shares = +self._shares
+        self._documents[document] = blocks
+        self._doomed -= blocks
+
+    def forget_document(self, document: str) -> None:
+        """Forget the document's blocks but for those that another document is made of. One that
+        was not enrolled has none."""
+        for key in self._documents.pop(document, frozenset()):
+            self._shares[key] -= 1
+            if not self._shares[key]:
+                del self._shares[key]
+                self.forget(key)
 
     def check_integrity(self) -> None:
         """Raise IntegrityError unless pool, blocks and holds agree. No reservation may be open."""
@@ -132,6 +166,10 @@ class KVStore:
         for key in self._holds:
             if key not in self._blocks:
                 raise IntegrityError("a held block is gone")
+        if not self._doomed <= self._holds.keys():
+            raise IntegrityError("a block that nobody holds waits to be dropped")
+        if self._shares != Counter(key for keys in self._documents.values() for key in keys):
+            raise IntegrityError("the shares of blocks don't agree with the documents")
 
     def _drop(self, key: bytes) -> None:
         self.pool.release(self._blocks.pop(key).pages)

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvstore.errors import IntegrityError, PoolExhausted
+from kvstore.errors import BlockEvicted, IntegrityError, PoolExhausted
 from kvstore.keys import block_key
 from kvstore.store import KVStore, block_pages, page_table
 from kvstore.types import PAGE_TOKENS, Block, KVShape, PageRef
@@ -46,12 +46,79 @@ def test_held_blocks_stay() -> None:
     put(store, "c", 10)
     assert store.contains(b"a")
     assert not store.contains(b"b")
+    store.hold(b"a")
     assert not store.forget(b"a")
     store.unhold(b"a")
+    assert store.contains(b"a"), "somebody else holds it still"
+    store.unhold(b"a")
+    assert not store.contains(b"a"), "forgotten while it was held"
     assert store.forget(b"a")
     with pytest.raises(IntegrityError):
         store.unhold(b"a")
     store.check_integrity()
+
+
+def test_a_block_that_is_gone_is_told_from_a_full_pool() -> None:
+    with pytest.raises(BlockEvicted, match="2 KV pages"):
+        make_store(2).block(b"nowhere")
+
+
+def test_shared_blocks_outlive_one_of_their_documents() -> None:
+    store = make_store(4)
+    for name in "abc":
+        put(store, name, PAGE_TOKENS)
+    store.enrol("old", (b"a", b"b", b"b"))
+    store.enrol("new", (b"b", b"c"))
+    store.forget_document("old")
+    assert [store.contains(name) for name in (b"a", b"b", b"c")] == [False, True, True]
+    store.check_integrity()
+    store.enrol("new", (b"c",))
+    store.forget_document("new")
+    assert [store.contains(name) for name in (b"b", b"c")] == [True, False]
+    store.forget_document("never enrolled")
+    store.check_integrity()
+
+
+def test_a_block_forgotten_while_held_stays_for_a_new_document() -> None:
+    store = make_store(1)
+    put(store, "a", PAGE_TOKENS)
+    store.enrol("old", (b"a",))
+    store.hold(b"a")
+    store.forget_document("old")
+    store.enrol("new", (b"a",))
+    store.unhold(b"a")
+    assert store.contains(b"a")
+    store.check_integrity()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from("efh"), st.integers(0, 2), st.sets(st.integers(0, 4)))))
+def test_what_a_document_is_made_of_is_there_until_the_last_is_forgotten(
+    steps: list[tuple[str, int, set[int]]],
+) -> None:
+    store = make_store(5)
+    documents: dict[str, set[bytes]] = {}
+    held: list[bytes] = []
+    for action, number, chosen in steps:
+        name = f"d{number}"
+        if action == "e":
+            keys = {str(one).encode() for one in chosen}
+            for key in keys:
+                if not store.contains(key):
+                    put(store, key.decode(), PAGE_TOKENS)
+            store.enrol(name, keys)
+            documents[name] = keys
+        elif action == "f":
+            store.forget_document(name)
+            documents.pop(name, None)
+        elif held:
+            store.unhold(held.pop())
+        else:
+            held = [key for key in documents.get(name, set()) if store.contains(key)]
+            for key in held:
+                store.hold(key)
+        store.check_integrity()
+        assert all(store.contains(key) for keys in documents.values() for key in keys)
 
 
 def test_other_tokens_under_the_same_key_are_a_miss() -> None:
