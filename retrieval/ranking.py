@@ -1,7 +1,7 @@
 """Which sentence of the best chunks answers the question: the quote that a user sees.
 
 A linear score over features of the wording: how much of the question the sentence covers, the
-kind of fact asked for, the rank of its chunk. Fitted on the dev sets by `scripts.fit_retrieval`. A
+kind of fact asked for, the rank of its chunk. The weights are set by hand on the dev sets. A
 heading or a fragment is a bad quote and ranks low; what is quoted around a sentence is told by
 `passages`. It does not know meaning.
 """
