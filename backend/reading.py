@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from array import array
+from bisect import bisect_left, bisect_right
 
 from backend.types import DocumentTokens, ReadProgress
 from kvstore.keys import block_key
@@ -30,6 +31,7 @@ class DocumentReading:
         self.error = ""
         self.computed_tokens = 0
         self.changed = threading.Condition()
+        self._starts = [first for first, _ in document.blocks]
         self._store = store
 
     def missing(self, indexes: range | list[int]) -> list[int]:
@@ -43,11 +45,10 @@ class DocumentReading:
 
     def blocks_of(self, first: int, last: int) -> list[int]:
         """Indexes of the blocks that hold tokens of [first, last)."""
-        return [
-            index
-            for index, (start, end) in enumerate(self.document.blocks)
-            if start < last and first < end
-        ]
+        if last <= 0 or first >= len(self.document.token_ids):
+            return []
+        return list(range(max(bisect_right(self._starts, first) - 1, 0),
+                          bisect_left(self._starts, last)))  # fmt: skip
 
     def needed_before(self, index: int) -> list[int]:
         """Blocks whose KV must be there before block `index` can be read."""
@@ -59,10 +60,11 @@ class DocumentReading:
 
     def locate(self, position: int) -> tuple[int, int, int]:
         """(block, page in the block, token in the page) of a document position."""
-        for index, (start, end) in enumerate(self.document.blocks):
-            if start <= position < end:
-                return index, (position - start) // PAGE_TOKENS, (position - start) % PAGE_TOKENS
-        raise ValueError(f"position {position} is outside the document")
+        if not 0 <= position < len(self.document.token_ids):
+            raise ValueError(f"position {position} is outside the document")
+        index = bisect_right(self._starts, position) - 1
+        page, slot = divmod(position - self._starts[index], PAGE_TOKENS)
+        return index, page, slot
 
     def progress(self) -> ReadProgress:
         """Where reading stands, from the store itself."""
