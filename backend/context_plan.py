@@ -79,16 +79,22 @@ class ContextPlan:
 
 
 def plan_context(request: Request, source: DocumentReading | None) -> ContextPlan:
-    """The plan of a request. Raises RequestTooLarge for evidence outside the document."""
+    """The plan of a request. Raises RequestTooLarge for evidence or anchors outside the document.
+
+    Without a document, evidence and anchors name nothing and are left out.
+    """
     sinks = request.prompt_ids[: request.sink_len]
     if source is None:
-        return ContextPlan((), (), (), None)
+        return ContextPlan(sinks, (), (), None)
     size = len(source.document.token_ids)
     for first, last in request.evidence:
         if not 0 <= first < last <= size:
             raise RequestTooLarge(
                 f"Evidence [{first}, {last}) is not in the document's {size} tokens"
             )
+    for place in request.anchors:
+        if not 0 <= place < size:
+            raise RequestTooLarge(f"Anchor {place} is not among the document's {size} tokens")
     if request.sink_len == 0:
         sinks = source.document.sinks
     return ContextPlan(sinks, request.anchors, request.evidence, source)
