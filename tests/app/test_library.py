@@ -224,38 +224,6 @@ def test_asked_while_it_is_read(start: Start, make_engine: Any) -> None:
     assert services.library.wait(document_id, 0).status == "in_progress"
 
 
-def test_a_failing_database_ends_no_thread(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    services = start()
-    runner = services.library.runner
-    failed: list[str] = []
-
-    def fail(name: str) -> Callable[..., Any]:
-        def broken(*_arguments: object, **_more: object) -> None:
-            failed.append(name)
-            raise RuntimeError(f"{name}: the disk is on fire")
-
-        return broken
-
-    with monkeypatch.context() as patch:
-        patch.setattr(runner.queue, "claim", fail("claim"))
-        patch.setattr(runner.worker, "beat", fail("beat"))
-        end = time.monotonic() + 10
-        while not {"claim", "beat"} <= set(failed):
-            assert time.monotonic() < end, failed
-            time.sleep(0.05)
-    assert services.library.wait(add(services), 30).status == "completed"
-    assert all(thread.is_alive() for thread in runner._threads)
-
-
-def test_a_document_larger_than_the_engine(start: Start, make_engine: Any) -> None:
-    services = start(engine=make_engine(room=10))
-    record = services.library.wait(add(services), 30)
-    assert (record.status, record.stage, record.ready_tokens) == ("completed", "done", 0)
-    assert [item.code for item in record.warnings] == ["read_on_demand"]
-    assert "Raise the KV budget." in record.warnings[0].message
-    assert services.library.load(record.id).index.search("price")
-
-
 def test_documents_are_read_one_after_the_other(start: Start, make_engine: Any) -> None:
     engine = make_engine(pace=0.2)
     services = start(engine=engine)

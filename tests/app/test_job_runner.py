@@ -1,0 +1,52 @@
+"""The threads behind ingestion: what they survive, and what the engine can't hold."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from app.services import Services
+
+Start = Callable[..., "Services"]
+TEXT = "SUPPLY AGREEMENT\n\n1. Price\n1.1 The price of the goods is EUR 1,250.00.\n"
+
+
+def add(services: Services) -> str:
+    return services.library.add(io.BytesIO(TEXT.encode()), "supply.txt")[0].id
+
+
+def test_a_failing_database_ends_no_thread(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    services = start()
+    runner = services.library.runner
+    failed: list[str] = []
+
+    def fail(name: str) -> Callable[..., Any]:
+        def broken(*_arguments: object, **_more: object) -> None:
+            failed.append(name)
+            raise RuntimeError(f"{name}: the disk is on fire")
+
+        return broken
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner.queue, "claim", fail("claim"))
+        patch.setattr(runner.worker, "beat", fail("beat"))
+        end = time.monotonic() + 10
+        while not {"claim", "beat"} <= set(failed):
+            assert time.monotonic() < end, failed
+            time.sleep(0.05)
+    assert services.library.wait(add(services), 30).status == "completed"
+    assert all(thread.is_alive() for thread in runner._threads)
+
+
+def test_a_document_larger_than_the_engine(start: Start, make_engine: Any) -> None:
+    services = start(engine=make_engine(room=10))
+    record = services.library.wait(add(services), 30)
+    assert (record.status, record.stage, record.ready_tokens) == ("completed", "done", 0)
+    assert [item.code for item in record.warnings] == ["read_on_demand"]
+    assert "Raise the KV budget." in record.warnings[0].message
+    assert services.library.load(record.id).index.search("price")
