@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from collections.abc import Sequence as SequenceOf
 from typing import TypeVar
 
@@ -22,20 +22,17 @@ from backend.context import Context
 from backend.context_plan import ContextPlan, plan_context
 from backend.engine_config import EngineConfig
 from backend.errors import BackendError, EngineBusy, EngineClosed, RequestTooLarge, UnknownDocument
-from backend.loader import load_checkpoint
 from backend.lookup import PromptLookup
-from backend.models import Decoder, build_decoder
+from backend.parts import EngineParts, load_parts
 from backend.reading import DocumentReading
 from backend.runner import Runner
 from backend.scheduler import Scheduler
 from backend.sequence import Sequence
+from backend.stream import TokenStream
 from backend.ticket import ReadTicket
-from backend.tokenizer import Tokenizer
-from backend.types import DocumentTokens, ReadProgress, Request, TokenEvent
-from kvstore.errors import PoolExhausted
-from kvstore.pool import page_bytes
-from kvstore.store import KVStore
-from kvstore.types import PAGE_TOKENS, KVShape, StoreCounters
+from backend.types import DocumentTokens, ReadProgress, Request, SamplingParams
+from kvstore.errors import KVStoreError
+from kvstore.types import PAGE_TOKENS, StoreCounters
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -44,22 +41,16 @@ _T = TypeVar("_T")
 class Engine:
     """One model on one device. Safe to call from any thread."""
 
-    def __init__(
-        self,
-        config: EngineConfig,
-        model: Decoder,
-        tokenizer: Tokenizer,
-        fingerprint: str,
-        store: KVStore,
-    ) -> None:
+    def __init__(self, config: EngineConfig, parts: EngineParts) -> None:
         """Use `Engine.open`."""
         self.settings = config
-        self.config: ModelConfig = model.config
-        self.tokenizer = tokenizer
-        self.fingerprint = fingerprint
-        self._store = store
-        self._kv_format = f"{config.resolved_precision()}/{store.pool.data.dtype}/{config.reading}"
-        self._runner = Runner(model, store.pool)
+        self.config: ModelConfig = parts.model.config
+        self.tokenizer = parts.tokenizer
+        self.fingerprint = parts.fingerprint
+        self._store = parts.store
+        dtype = parts.store.pool.data.dtype
+        self._kv_format = f"{config.resolved_precision()}/{dtype}/{config.reading}"
+        self._runner = Runner(parts.model, parts.store.pool)
         self._scheduler = Scheduler(config.prefill_chunk)
         self._documents: dict[str, DocumentReading] = {}
         self._commands: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
@@ -79,7 +70,7 @@ class Engine:
 
         def run() -> None:
             try:
-                engine = cls._load(config)
+                engine = cls(config, load_parts(config))
             except BaseException as error:
                 opened.put(error)
                 return
@@ -96,29 +87,6 @@ class Engine:
             raise engine
         engine._thread = thread
         return engine
-
-    @classmethod
-    def _load(cls, config: EngineConfig) -> Engine:
-        if config.threads:
-            torch.set_num_threads(config.threads)
-        if config.block_tokens % PAGE_TOKENS:
-            raise BackendError(f"block_tokens must be a multiple of {PAGE_TOKENS}")
-        precision = config.resolved_precision()
-        device = torch.device(config.device)
-        if precision == "int8" and device.type != "cpu":
-            raise BackendError("int8 weights run on CPUs only; use bfloat16 on a GPU")
-        checkpoint = load_checkpoint(config.model)
-        model = build_decoder(checkpoint, precision, device)
-        shape = KVShape(model.config.layers, model.config.kv_heads, model.config.head_dim)
-        budget = config.resolved_kv_budget()
-        pages = budget // page_bytes(shape, model.compute_dtype)
-        if pages < config.block_tokens // PAGE_TOKENS + 1:
-            raise BackendError(
-                f"A KV budget of {budget} bytes holds {pages} pages, less than one block "
-                f"of {config.block_tokens} tokens; raise it"
-            )
-        store = KVStore(shape, pages, model.compute_dtype, device)
-        return cls(config, model, checkpoint.tokenizer, checkpoint.fingerprint, store)
 
     @property
     def block_tokens(self) -> int:
@@ -154,17 +122,17 @@ class Engine:
                 f"The document needs {needed} KV pages and the pool has {self._store.pool.total}: "
                 "raise the KV budget (FINEPRINT_KV_BUDGET_MB) or split the document"
             )
+        known = self._documents.get(document.key)
+        if lazy and known is not None:
+            return ReadTicket(known, self._wake)
         reading = DocumentReading(document, self.fingerprint, self._kv_format, self._store)
+        if not lazy:
+            reading.want(first_blocks)
 
         def begin() -> None:
-            self._scheduler.drop_reading(document.key)
-            self._documents[document.key] = reading
-            if lazy:
-                return
-            reading.wanted = True
-            for index in first_blocks:
-                self._read_now(reading, index)
-            self._scheduler.add_reading(reading)
+            self._store.enrol(document.key, reading.keys)
+            if not lazy:
+                self._scheduler.add_reading(reading)
 
         # Registered at once so that a question right after finds it.
         self._documents[document.key] = reading
@@ -177,29 +145,29 @@ class Engine:
         return None if reading is None else reading.progress()
 
     def forget(self, key: str) -> None:
-        """Drop a document and its KV. Blocks that another document shares are dropped as well."""
+        """Drop a document and its KV, but for blocks that another known document shares. It can be
+        read again at once."""
+        known = self._documents.pop(key, None)
 
         def drop() -> None:
-            self._scheduler.drop_reading(key)
-            reading = self._documents.pop(key, None)
-            if reading is not None:
+            readings = self._scheduler.drop_readings(key)
+            for reading in readings if known is None else [*readings, known]:
                 reading.cancelled = True
-                for block in reading.keys:
-                    self._store.forget(block)
                 reading.notify()
+            self._store.forget_document(key)
 
         self._send(drop)
 
-    def generate(self, request: Request) -> Iterator[TokenEvent]:
-        """Run a request; yields its events. Closing the iterator cancels it.
+    def generate(self, request: Request) -> TokenStream:
+        """Run a request; yields its events. Closing or dropping the stream cancels it.
 
         Raises InvalidSampling, UnknownDocument, RequestTooLarge, EngineBusy or EngineClosed before
         the first event; what goes wrong later is the last event's `error`.
         """
         sequence = self._admit(request)
-        self._live[request.request_id] = sequence
         self._send(lambda: self._scheduler.add(sequence))
-        return self._events(sequence)
+        self._live[request.request_id] = sequence
+        return TokenStream(sequence, lambda: self.alive, self._leave)
 
     def cancel(self, request_id: str) -> None:
         """End a request soon; harmless when it is finished or unknown."""
@@ -219,7 +187,8 @@ class Engine:
     ) -> tuple[float, ...]:
         """Log-probabilities of the continuation's tokens after the prompt (and the evidence)."""
         request = Request("score", tuple(prompt_ids), document_key=document_key,
-                          evidence=tuple(evidence), sink_len=sink_len)  # fmt: skip
+                          evidence=tuple(evidence), sink_len=sink_len,
+                          sampling=SamplingParams(max_tokens=1))  # fmt: skip
         sequence = self._admit(request, len(continuation_ids))
         return self._call(lambda: self._score(sequence, tuple(continuation_ids)))
 
@@ -235,6 +204,11 @@ class Engine:
             raise EngineClosed("The engine is closed; restart the server")
         if not request.prompt_ids:
             raise RequestTooLarge("The prompt is empty; give at least one token")
+        if not 0 <= request.sink_len < len(request.prompt_ids):
+            raise RequestTooLarge(
+                f"The first {request.sink_len} of {len(request.prompt_ids)} prompt tokens are to "
+                "be sinks; at least one must follow them"
+            )
         if request.document_key is not None and request.document_key not in self._documents:
             raise UnknownDocument(f"No document {request.document_key} was given to the engine")
         if self._scheduler.waiting >= self.settings.max_waiting:
@@ -278,21 +252,13 @@ class Engine:
             raise error
         return result  # type: ignore[return-value]
 
-    def _events(self, sequence: Sequence) -> Iterator[TokenEvent]:
-        last = None
-        try:
-            while last is None or last.finish_reason is None:
-                try:
-                    last = sequence.events.get(timeout=1.0)
-                except queue.Empty:
-                    if not self.alive:
-                        raise EngineClosed("The engine stopped while it answered") from None
-                    continue
-                yield last
-        finally:
-            if last is None or last.finish_reason is None:
-                self.cancel(sequence.request.request_id)
-            self._live.pop(sequence.request.request_id, None)
+    def _leave(self, sequence: Sequence) -> None:
+        """Nobody waits for this request any more."""
+        if self._live.get(sequence.request.request_id) is sequence:
+            del self._live[sequence.request.request_id]
+        if not sequence.finished:
+            sequence.cancelled = True
+            self._wake()
 
     def _loop(self) -> None:
         try:
@@ -306,7 +272,8 @@ class Engine:
         finally:
             for sequence in self._scheduler.sequences():
                 sequence.fail("The engine was closed before the answer was done")
-            for reading in list(self._documents.values()):
+            for reading in [*self._documents.values(), *self._scheduler.readings()]:
+                reading.error = reading.error or "The engine was closed before it was read"
                 reading.notify()
 
     def _take_commands(self) -> bool:
@@ -331,8 +298,13 @@ class Engine:
             try:
                 sequence.start()
                 wanted = self._open_context(sequence)
-            except (BackendError, PoolExhausted) as error:
+            except (BackendError, KVStoreError) as error:
                 sequence.fail(str(error))
+                self._scheduler.sweep()
+            except Exception as error:
+                # Out of memory, say: the request ends, not the engine.
+                _log.exception("a request's context could not be opened")
+                sequence.fail(str(error) or type(error).__name__)
                 self._scheduler.sweep()
         return self._scheduler.schedule(wanted)
 
@@ -415,6 +387,7 @@ class Engine:
     ) -> None:
         token_ids, key = reading.tokens_of(index), reading.keys[index]
         if self._store.lookup(key, token_ids) is not None:
+            reading.passed(index)
             return
         pages = self._store.reserve(len(token_ids))
         try:
@@ -427,6 +400,7 @@ class Engine:
             self._store.abandon(pages)
             raise
         self._store.commit(key, token_ids, pages)
+        reading.passed(index)
         reading.computed_tokens += len(token_ids)
         if asker is not None:
             asker.read_tokens += len(token_ids)
@@ -452,7 +426,11 @@ class Engine:
         for sequence, row in zip(
             batch.sequences, self._runner.logits(torch.cat(hidden)), strict=True
         ):
-            sequence.accept(row)
+            try:
+                sequence.accept(row)
+            except BackendError as error:
+                # Logits that are no numbers end their own request, not those beside it.
+                sequence.fail(str(error))
 
     def _decode_guessing(self, sequence: Sequence, context: Context, guess: list[int]) -> None:
         """The next token and, as far as the guess holds, those after it, in one step."""

@@ -6,7 +6,10 @@ import hashlib
 import threading
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Sequence
 
+from backend.errors import RequestTooLarge
 from backend.types import DocumentTokens, ReadProgress
 from kvstore.keys import block_key
 from kvstore.store import KVStore
@@ -17,8 +20,10 @@ class DocumentReading:
     """One document known to the engine.
 
     `keys[i]` names the KV of block i. `wanted` says that all of it shall be read; without it only
-    the blocks that a question needs are. Counters change in the engine's thread; `progress` may be
-    asked for from any.
+    the blocks that a question needs are. A wanted block is read once for this reading, even if
+    another document's blocks push it out of the store afterwards: two that don't fit side by side
+    would else read each other out for ever. Counters change in the engine's thread; `progress` may
+    be asked for from any.
     """
 
     def __init__(
@@ -33,6 +38,31 @@ class DocumentReading:
         self.changed = threading.Condition()
         self._starts = [first for first, _ in document.blocks]
         self._store = store
+        self._left = deque(range(len(self.keys)))
+
+    def want(self, first_blocks: Sequence[int] = ()) -> None:
+        """All of it shall be read, `first_blocks` (and what they need) before the rest. Raises
+        RequestTooLarge for a block that isn't there."""
+        first: dict[int, None] = {}
+        for index in first_blocks:
+            if not 0 <= index < len(self.keys):
+                raise RequestTooLarge(f"Block {index} is not among the {len(self.keys)} blocks")
+            first.update(dict.fromkeys([*self.needed_before(index), index]))
+        self._left = deque(dict.fromkeys([*first, *range(len(self.keys))]))
+        self.wanted = True
+
+    def next_left(self) -> int | None:
+        """The wanted block to read next; None when there is none."""
+        while self._left and self._store.contains(self.keys[self._left[0]]):
+            self._left.popleft()
+        return self._left[0] if self._left else None
+
+    def passed(self, index: int) -> None:
+        """Block `index` needs no more reading here."""
+        if self._left and self._left[0] == index:
+            self._left.popleft()
+        elif index in self._left:
+            self._left.remove(index)
 
     def missing(self, indexes: range | list[int]) -> list[int]:
         """Those of the given blocks that have no KV."""
@@ -74,10 +104,10 @@ class DocumentReading:
             if self._store.contains(key)
         )
         total = len(self.document.token_ids)
-        if self.error:
-            status = "failed"
-        elif read == total:
+        if read == total or (self.wanted and not self._left and not self.error):
             status = "done"
+        elif self.error:
+            status = "failed"
         elif self.cancelled:
             status = "cancelled"
         else:

@@ -5,6 +5,7 @@ It decides nothing: what to run comes from the scheduler. Owned by the engine's 
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence as SequenceOf
 
 import torch
@@ -15,6 +16,10 @@ from backend.models import Decoder
 from backend.ops.prefix_attention import Implementation, prefix_attention
 from kvstore.pool import PagePool
 from kvstore.types import PageTable
+
+SINKS_KEPT = 16
+"""Prefixes whose KV is kept: there is one for each language and prompt, but any client may bring
+its own."""
 
 KV = tuple[torch.Tensor, torch.Tensor]
 """Keys (before rotation) and values, each [layers, kv_heads, tokens, head_dim]."""
@@ -28,7 +33,8 @@ class Runner:
         self._pool = pool
         self._rope = Rope(model.config, model.device)
         self._impl: Implementation = "tiled" if model.device.type == "cpu" else "fused"
-        self._sinks: dict[tuple[int, ...], KV] = {}
+        # The prefixes used last, least recently used first.
+        self._sinks: OrderedDict[tuple[int, ...], KV] = OrderedDict()
 
     def sinks(self, token_ids: tuple[int, ...]) -> KV:
         """KV of a sink prefix, computed once per prefix."""
@@ -38,6 +44,9 @@ class Runner:
             capture = _Capture()
             self._read(token_ids, self._empty(), capture)
             self._sinks[token_ids] = capture.merged()
+            while len(self._sinks) > SINKS_KEPT:
+                self._sinks.popitem(last=False)
+        self._sinks.move_to_end(token_ids)
         return self._sinks[token_ids]
 
     def read_block(

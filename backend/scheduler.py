@@ -1,13 +1,16 @@
 """Decides what the engine does next: answers first, then questions, then reading.
 
-Reading can't be starved: after `DECODE_BURST` decoding steps in a row one block of whoever waits is
-read. Nor can questions: a question's missing blocks are read before any other reading. It runs
-nothing itself and is owned by the engine's thread.
+A running answer can't keep others from starting: after `DECODE_BURST` decoding steps in a row one
+unit of whoever waits is done. Nor can questions that never cease keep documents from being read:
+after `READING_TURN` steps for them one block of a waiting document is read. A question's missing
+blocks are read before any other reading.
+
+It runs nothing itself and is owned by the engine's thread.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 
 from backend.batch import Batch, Decode, Prefill, ReadBlock
 from backend.reading import DocumentReading
@@ -16,6 +19,10 @@ from backend.sequence import Sequence
 DECODE_BURST = 32
 """Decoding steps between two units of other work when both are waiting: with 10 ms a step and one
 second a block, an answer pauses for a block after each 0.3 s at worst."""
+READING_TURN = 32
+"""Steps of any kind for questions between two blocks of waiting documents. Short answers end before
+a decoding burst does, so two clients that asked without a pause kept 20 documents unread for ten
+minutes when only bursts were counted."""
 
 
 class Scheduler:
@@ -26,8 +33,9 @@ class Scheduler:
         self._waiting: deque[Sequence] = deque()
         self._filling: deque[Sequence] = deque()
         self._running: list[Sequence] = []
-        self._reading: OrderedDict[str, DocumentReading] = OrderedDict()
+        self._reading: deque[DocumentReading] = deque()
         self._burst = 0
+        self._since_reading = 0
 
     @property
     def idle(self) -> bool:
@@ -45,11 +53,18 @@ class Scheduler:
 
     def add_reading(self, reading: DocumentReading) -> None:
         """Queue a document for reading, behind the others."""
-        self._reading[reading.document.key] = reading
+        self._reading.append(reading)
 
-    def drop_reading(self, key: str) -> None:
-        """Take a document out of the reading queue."""
-        self._reading.pop(key, None)
+    def drop_readings(self, key: str) -> list[DocumentReading]:
+        """Take a document out of the reading queue, as often as it was asked to be read."""
+        dropped = [reading for reading in self._reading if reading.document.key == key]
+        for reading in dropped:
+            self._reading.remove(reading)
+        return dropped
+
+    def readings(self) -> list[DocumentReading]:
+        """Documents in the reading queue."""
+        return list(self._reading)
 
     def sequences(self) -> list[Sequence]:
         """All requests that are not finished."""
@@ -76,6 +91,15 @@ class Scheduler:
     def schedule(self, wanted: ReadBlock | None) -> Batch | None:
         """The next step, or None when there is none. `wanted` is the block that the first waiting
         request needs."""
+        if self._since_reading >= READING_TURN and (block := self._next_reading()):
+            return block
+        batch = self._for_questions(wanted)
+        if batch is None:
+            return self._next_reading()
+        self._since_reading += 1
+        return batch
+
+    def _for_questions(self, wanted: ReadBlock | None) -> Batch | None:
         other = self._filling or wanted or self._reading
         if self._running and (not other or self._burst < DECODE_BURST):
             self._burst += 1
@@ -84,18 +108,17 @@ class Scheduler:
         if self._filling:
             sequence = self._filling[0]
             return Prefill(sequence, min(sequence.prompt_left, self._prefill_chunk))
-        if wanted:
-            return wanted
-        return self._next_reading()
+        return wanted
 
     def _next_reading(self) -> ReadBlock | None:
+        self._since_reading = 0
         while self._reading:
-            key, reading = next(iter(self._reading.items()))
-            missing = reading.missing(range(len(reading.keys)))
-            if missing and not reading.cancelled and not reading.error:
+            reading = self._reading[0]
+            index = None if reading.cancelled or reading.error else reading.next_left()
+            if index is not None:
                 # Documents take turns, block by block, so that a short one isn't kept waiting.
-                self._reading.move_to_end(key)
-                return ReadBlock(reading, missing[0])
-            del self._reading[key]
+                self._reading.rotate(-1)
+                return ReadBlock(reading, index)
+            self._reading.popleft()
             reading.notify()
         return None

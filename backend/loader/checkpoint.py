@@ -109,6 +109,13 @@ def check_shapes(path: Path, config: ModelConfig, found: Mapping[str, tuple[int,
             raise CheckpointError(path, problem, DAMAGED)
 
 
+def check_finite(path: Path, name: str, tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor. Raise CheckpointError when it holds NaN or infinity: no model does."""
+    if not tensor.isfinite().all():
+        raise CheckpointError(path, f"the tensor {name} holds values that are no numbers", DAMAGED)
+    return tensor
+
+
 def fingerprint_files(paths: Iterable[Path]) -> str:
     """SHA-256 (hex) over the name, size and bytes of the files, in the order given.
 

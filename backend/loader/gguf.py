@@ -19,6 +19,7 @@ from backend.errors import CheckpointError
 from backend.loader.checkpoint import (
     Checkpoint,
     check_config,
+    check_finite,
     check_shapes,
     expected_shapes,
     fingerprint_files,
@@ -91,7 +92,7 @@ class GgufTensors(Mapping[str, torch.Tensor]):
 
     def __getitem__(self, name: str) -> torch.Tensor:
         place = self._places[name]
-        tensor = torch.from_numpy(_values(self._path, name, place))
+        tensor = check_finite(self._path, name, torch.from_numpy(_values(self._path, name, place)))
         if not self._permuted:
             return tensor
         if ".q_proj." in name:

@@ -17,6 +17,7 @@ from backend.loader.checkpoint import (
     DAMAGED,
     Checkpoint,
     check_config,
+    check_finite,
     check_shapes,
     check_tokenizer,
     expected_shapes,
@@ -47,8 +48,7 @@ class FolderTensors(Mapping[str, torch.Tensor]):
         path = self._files[name]
         if path not in self._open:
             self._open[path] = safe_open(path, framework="pt")
-        tensor: torch.Tensor = self._open[path].get_tensor(name)
-        return tensor
+        return check_finite(path, name, self._open[path].get_tensor(name))
 
 
 def load_folder(folder: Path) -> Checkpoint:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -152,7 +153,7 @@ def test_cancel_and_leave(engine: Engine) -> None:
     assert rest[-1].finish_reason == "cancelled"
     stream = engine.generate(Request("l", QUESTION, long, "left", ((0, 64),)))
     next(stream)
-    stream.close()  # type: ignore[attr-defined]
+    stream.close()
     after = list(engine.generate(Request("a", QUESTION, FOUR, "left", ((0, 64),))))
     assert after[-1].finish_reason == "length"
     engine.cancel("c")
@@ -221,6 +222,104 @@ def test_evicted_blocks_are_read_again_with_the_same_answer(tiny_llama: Path) ->
         engine._store.check_integrity()
     finally:
         engine.close()
+
+
+def small_engine(model: Path, pages: int) -> Engine:
+    return Engine.open(make_config(model, kv_budget=pages * 3 * 2 * 2 * 64 * 10 * 4))
+
+
+def test_documents_that_do_not_fit_side_by_side_are_each_read_once(tiny_llama: Path) -> None:
+    engine = small_engine(tiny_llama, 6)
+    try:
+        tickets = [
+            engine.read(document(engine, name, tokens))
+            for name, tokens in (("a", TOKENS[:384]), ("b", TOKENS[:384][::-1]))
+        ]
+        for ticket in tickets:
+            state = ticket.wait(30)
+            assert (state.status, state.computed_tokens) == ("done", 384)
+        assert sum(ticket.progress().read_tokens for ticket in tickets) == 384
+    finally:
+        engine.close()
+
+
+def test_forgetting_one_document_keeps_what_another_shares(engine: Engine) -> None:
+    texts = {"v1": TOKENS[300:556], "v2": (*TOKENS[300:428], *TOKENS[:128])}
+    old, new = (
+        dataclasses.replace(document(engine, name, tokens), owner="versions")
+        for name, tokens in texts.items()
+    )
+    engine.read(old).wait(60)
+    assert engine.read(new).wait(60).computed_tokens == 128
+    engine.forget("v1")
+    engine.score(QUESTION[:1], QUESTION[1:])
+    assert engine.progress("v1") is None
+    state = engine.progress("v2")
+    assert state is not None and state.read_tokens == 256
+    engine.forget("v2")
+    # Read again before the engine has come to the deletion, which must not end the new reading.
+    ticket = engine.read(new)
+    end = time.monotonic() + 20
+    while ticket.progress().computed_tokens < 256:
+        assert time.monotonic() < end, ticket.progress()
+        time.sleep(0.01)
+    assert ticket.wait(20).status == "done"
+
+
+def test_a_second_read_leaves_the_first_ticket_alive(engine: Engine) -> None:
+    tokens = tuple(t % 470 + 5 for t in range(1, 1500))
+    tickets = [engine.read(document(engine, "again", tokens)) for _ in range(2)]
+    engine.read(document(engine, "again", tokens), lazy=True).progress()
+    tickets[1].cancel()
+    assert tickets[0].wait(60).status == "done"
+
+
+def test_first_blocks_are_read_first(engine: Engine) -> None:
+    tokens = tuple(t * 7 % 470 + 5 for t in range(1, 900))
+    doc = dataclasses.replace(document(engine, "late", tokens), owner="first")
+    ticket = engine.read(doc, first_blocks=(5,))
+    while not ticket.progress().read_tokens:
+        pass
+    assert engine._store.contains(ticket._reading.keys[5])
+    assert ticket.wait(60).status == "done"
+    with pytest.raises(RequestTooLarge, match="Block 99"):
+        engine.read(doc, first_blocks=(99,))
+
+
+def test_whoever_waits_for_a_reading_is_told_of_the_end(tiny_llama: Path) -> None:
+    engine = Engine.open(make_config(tiny_llama))
+    tickets = [engine.read(document(engine, name, TOKENS * 4)) for name in ("d", "d", "e")]
+    engine.close()
+    for ticket in tickets:
+        state = ticket.wait(5)
+        assert state.status == "done" or "closed" in state.error
+
+
+def test_a_stream_that_nobody_took_from_is_cancelled(engine: Engine) -> None:
+    long = SamplingParams(max_tokens=3000, ignore_eos=True, temperature=1.0, seed=1)
+    engine.generate(Request("dropped", QUESTION, long)).close()
+    stream = engine.generate(Request("same id", QUESTION, long))
+    other = engine.generate(Request("same id", QUESTION, FOUR))
+    assert len(list(other)) == 4
+    stream.close()
+    engine.score(QUESTION[:1], QUESTION[1:])
+    assert engine._live == {}
+    assert all(sequence.cancelled for sequence in engine._scheduler.sequences())
+
+
+def test_a_context_that_cannot_be_opened_ends_its_request_alone(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError("no room for this context")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine._runner, "open_context", fail)
+        events = list(engine.generate(Request("q", QUESTION, FOUR)))
+    assert "no room" in events[-1].error
+    assert engine.alive
+    with pytest.raises(RequestTooLarge, match="at least one must follow"):
+        engine.generate(Request("q", QUESTION, FOUR, sink_len=len(QUESTION)))
 
 
 def test_closed_engine_refuses(tiny_llama: Path) -> None:
