@@ -200,6 +200,16 @@ def test_weights_cut_short_or_damaged(folder: Path) -> None:
             load_checkpoint(folder)
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers(folder: Path, value: float) -> None:
+    weights = load_file(folder / "model.safetensors")
+    weights["model.norm.weight"][0] = value
+    save_file(weights, folder / "model.safetensors")
+    tensors = load_checkpoint(folder).tensors
+    with pytest.raises(CheckpointError, match="model.norm.weight holds values that are no numbers"):
+        tensors["model.norm.weight"]
+
+
 def test_weights_that_lack_a_tensor(folder: Path) -> None:
     weights = load_file(folder / "model.safetensors")
     weights.pop("model.norm.weight")

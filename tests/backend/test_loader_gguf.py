@@ -297,3 +297,14 @@ def test_default_model_copies_what_it_read(default_model: Path) -> None:
         logits = model(ids).logits[0]
     losses = torch.nn.functional.cross_entropy(logits[-11:-1], ids[0, -10:], reduction="none")
     assert losses.mean() < 3
+
+
+def test_weights_that_are_no_numbers_are_refused(write: Write, wide: Any) -> None:
+    path = write()
+    tensor = wide.state_dict()["model.norm.weight"].numpy().tobytes()
+    whole = path.read_bytes()
+    assert whole.count(tensor) >= 1
+    path.write_bytes(whole.replace(tensor, b"\xff" * len(tensor)))
+    tensors = load_checkpoint(path).tensors
+    with pytest.raises(CheckpointError, match=r"model\.norm\.weight holds values that are no numb"):
+        tensors["model.norm.weight"]
