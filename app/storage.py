@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -53,13 +54,14 @@ class FileStore:
             raise translate_os_error(error, self.incoming) from error
         path = Path(name)
         try:
-            with os.fdopen(handle, "wb") as file:
+            # Unbuffered: on a full disk a buffer would fail once more when the file is closed.
+            with os.fdopen(handle, "wb", buffering=0) as file:
                 sha256, size = self._copy(stream, file)
             yield Incoming(path, sha256, size)
         finally:
             path.unlink(missing_ok=True)
 
-    def _copy(self, stream: BinaryIO, file: BinaryIO) -> tuple[str, int]:
+    def _copy(self, stream: BinaryIO, file: FileIO) -> tuple[str, int]:
         digest = hashlib.sha256()
         size = 0
         while part := stream.read(READ_BYTES):
@@ -71,13 +73,12 @@ class FileStore:
                 )
             digest.update(part)
             try:
-                file.write(part)
+                _write_all(file, part)
             except OSError as error:
                 raise translate_os_error(error, self.folder) from error
         if size == 0:
             raise EmptyUpload("The file is empty (0 bytes). Choose another file.")
         try:
-            file.flush()
             os.fsync(file.fileno())
         except OSError as error:
             raise translate_os_error(error, self.folder) from error
@@ -128,6 +129,12 @@ class FileStore:
         if not SHA256.fullmatch(sha256):
             raise NotFound("Not a SHA-256.")
         return self.folder / sha256[:2] / sha256
+
+
+def _write_all(file: FileIO, part: bytes) -> None:
+    left = memoryview(part)
+    while left:
+        left = left[file.write(left) :]
 
 
 def sha256_file(path: Path) -> str:

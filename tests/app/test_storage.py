@@ -95,6 +95,22 @@ def test_full_disk_leaves_nothing(
     assert files(store.folder) == []
 
 
+def test_a_small_file_on_a_full_disk_is_refused_as_such(
+    store: FileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A buffered file would fail a second time, untranslated, when it is closed."""
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+
+    def full(**_options: object) -> tuple[int, str]:
+        return os.open("/dev/full", os.O_WRONLY), str(store.incoming / "upload-1")
+
+    monkeypatch.setattr("tempfile.mkstemp", full)
+    with pytest.raises(StorageFull, match="FINEPRINT_DATA_DIR"):
+        put(store, b"a few bytes")
+    assert files(store.folder) == []
+
+
 def test_a_really_full_disk_leaves_nothing(store: FileStore) -> None:
     """/dev/full refuses every write as a full disk does."""
     if not Path("/dev/full").exists():
