@@ -32,6 +32,8 @@ _UNREADABLE_SHARE = 0.15
 _NOTICED_SHARE = 0.01
 _WATERMARK_CHARS = 80
 _OCR_SHARE = 0.8
+_NO_PAGES = re.compile(rb"/Count\s+0\b")
+_PAGE = re.compile(rb"/Type\s*/Page\b")
 
 Method = Literal["text", "ocr", "empty", "unreadable"]
 
@@ -148,7 +150,15 @@ def _open(source: Path) -> pypdfium2.PdfDocument:
         code = getattr(error, "err_code", None)
         if code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
             raise _Refused("encrypted", str(error)) from error
-        raise _Refused("damaged", str(error)) from error
+        refusal = "no_pages" if _tree_is_empty(source) else "damaged"
+        raise _Refused(refusal, str(error)) from error
+
+
+def _tree_is_empty(source: Path) -> bool:
+    """Whether a file that PDFium refuses says itself that it has no pages (PDFium calls that a
+    format error)."""
+    content = source.read_bytes()
+    return bool(_NO_PAGES.search(content)) and not _PAGE.search(content)
 
 
 def _without_watermarks(pages: Sequence[RawPage], lines: Sequence[list[Line]]) -> list[list[Line]]:

@@ -540,11 +540,11 @@ def test_a_broken_pdf_is_called_damaged(tmp_path: Path, content: bytes) -> None:
         parse_file(path, path.name)
 
 
-def test_a_pdf_without_pages_is_called_damaged(raw_pdf: RawPdf) -> None:
+def test_a_pdf_without_pages_says_so(raw_pdf: RawPdf) -> None:
     path = raw_pdf(
         {1: b"<< /Type /Catalog /Pages 2 0 R >>", 2: b"<< /Type /Pages /Kids [] /Count 0 >>"}
     )
-    with pytest.raises(Damaged):
+    with pytest.raises(Damaged, match="has no pages"):
         parse_file(path, path.name)
 
 
