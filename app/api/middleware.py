@@ -82,7 +82,7 @@ class RequestLayer:
         origin = headers.get("origin")
         writes = scope["method"] not in _SAFE_METHODS
         own = scope["path"].startswith(self._api_prefix)
-        if own and writes and origin is not None and urlsplit(origin).netloc != host:
+        if own and writes and origin is not None and _netloc(origin) != host:
             return problems.Problem(
                 403, "foreign_origin", "Pages of other sites may not change anything here."
             )
@@ -105,7 +105,17 @@ class RequestLayer:
 
 
 def _hostname(host: str) -> str:
-    return urlsplit(f"//{host}").hostname or ""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:  # as for "[", which opens an IPv6 address
+        return ""
+
+
+def _netloc(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
 
 
 def _mark(headers: MutableHeaders, assigned: str) -> None:

@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 5
-_ROUTER_CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+_ROUTER_CODES = {400: "bad_json", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
 _ANSWER_STATUS = {
     "cancelled": 409,
     "not_found": 404,
@@ -38,7 +38,9 @@ _ANSWER_STATUS = {
     "database_busy": 503,
     "storage_full": 507,
 }
+_WHOLE_BODY = "Send a JSON object with Content-Type: application/json"
 _ROUTER_DETAILS = {
+    400: "The request body can't be read as JSON in UTF-8.",
     404: "There is nothing at this address. The endpoints are listed at /docs.",
     405: "This address does not take this method; the Allow header lists the ones it takes.",
 }
@@ -143,7 +145,10 @@ async def _http_exception(_: Request, error: Exception) -> Problem:
 async def _validation_error(_: Request, error: Exception) -> Problem:
     assert isinstance(error, RequestValidationError)
     faults = [
-        {"field": ".".join(str(part) for part in fault["loc"]), "message": fault["msg"]}
+        {
+            "field": ".".join(str(part) for part in fault["loc"]),
+            "message": fault["msg"] if tuple(fault["loc"]) != ("body",) else _WHOLE_BODY,
+        }
         for fault in error.errors()
     ]
     if any(fault["type"] == "json_invalid" for fault in error.errors()):

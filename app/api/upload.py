@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio import from_thread
@@ -20,6 +21,9 @@ from app.errors import BadRequest, UnsupportedUpload
 from retrieval.errors import Damaged, Encrypted, ParseError
 from retrieval.parse.names import extension
 from retrieval.parse.sniff import ACCEPTED_EXTENSIONS, READS, sniff
+
+if TYPE_CHECKING:
+    from python_multipart.multipart import MultipartCallbacks
 
 HEAD_BYTES = 65536
 """Enough to tell a file's kind."""
@@ -40,7 +44,7 @@ class UploadedFile(io.RawIOBase):
         super().__init__()
         self.name = ""
         self._body: AsyncIterator[bytes] = aiter(request.stream())
-        self._parser = MultipartParser(
+        self._parser = _parser(
             _boundary(request),
             {
                 "on_part_begin": self._part_begin,
@@ -125,7 +129,7 @@ class UploadedFile(io.RawIOBase):
         if self._found:
             raise BadRequest("Send one file per request.", code="several_files")
         self._found = self._in_file = True
-        self.name = options[b"filename"].decode("utf-8", "replace")
+        self.name = _unescaped(options[b"filename"].decode("utf-8", "replace"))
 
     def _part_data(self, data: bytes, start: int, end: int) -> None:
         if self._in_file:
@@ -154,6 +158,21 @@ def refuse_foreign(head: bytes, name: str) -> None:
             ) from error
     except ParseError as error:
         raise UnsupportedUpload(str(error), code=error.code) from error
+
+
+def _parser(boundary: bytes, callbacks: MultipartCallbacks) -> MultipartParser:
+    try:
+        return MultipartParser(boundary, callbacks)
+    except FormParserError as error:
+        raise BadRequest(f"The form can't be read ({error}). {_FORM}") from error
+
+
+def _unescaped(name: str) -> str:
+    """The name as the user has it: browsers write these three characters, and no others, so.
+    Source: https://html.spec.whatwg.org/#multipart-form-data"""
+    for escaped, character in (("%22", '"'), ("%0D", "\r"), ("%0A", "\n")):
+        name = name.replace(escaped, character)
+    return name
 
 
 def _boundary(request: Request) -> bytes:

@@ -27,6 +27,7 @@ from app.api.upload import UploadedFile, refuse_foreign
 from app.documents import LoadedDocument
 from app.errors import AppError, BadParameter, Conflict
 from app.library import Library
+from app.names import display_name
 from app.readiness import require_askable
 
 router = APIRouter(prefix=f"{API_PREFIX}/documents", tags=["documents"])
@@ -68,8 +69,10 @@ async def upload_document(
     """Store a file and queue its ingestion."""
     file = UploadedFile(request)
     try:
-        refuse_foreign(await file.begin(), file.name)
-        add = partial(services.library.add, cast("BinaryIO", file), file.name)
+        head = await file.begin()
+        name = display_name(file.name, max_chars=services.settings.max_name_chars)
+        refuse_foreign(head, name)
+        add = partial(services.library.add, cast("BinaryIO", file), name)
         record, duplicate = await anyio.to_thread.run_sync(add, limiter=limiters.uploads)
     except AppError:
         metrics.observe_upload("refused")

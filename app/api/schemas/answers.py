@@ -25,6 +25,7 @@ from app.types import Answer, AnswerStatus, CheckKind, PhrasingUse
 from retrieval.types import Language
 
 MAX_DOCUMENTS = 20
+Id = Annotated[str, Field(max_length=64)]
 
 
 class AnswerCreate(BaseModel):
@@ -33,8 +34,8 @@ class AnswerCreate(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     question: str
-    document_ids: Annotated[list[str], Field(min_length=1, max_length=MAX_DOCUMENTS)]
-    conversation_id: str | None = None
+    document_ids: Annotated[list[Id], Field(min_length=1, max_length=MAX_DOCUMENTS)]
+    conversation_id: Id | None = None
     stream: bool = False
 
 

@@ -206,3 +206,40 @@ def test_text_has_no_page_image(client: TestClient, upload: Any) -> None:
     document = upload()
     reply = client.get(f"{DOCUMENTS}/{document['id']}/pages/1.png")
     assert (reply.status_code, reply.json()["code"]) == (404, "no_page_image")
+
+
+def post_form(client: TestClient, filename: bytes, *, boundary: str = "XX") -> Any:
+    """A form as a browser writes it, byte for byte."""
+    body = (
+        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="'.encode()
+        + filename
+        + f'"\r\n\r\n1. Term\nTwo years.\r\n--{boundary}--\r\n'.encode()
+    )
+    kind = f"multipart/form-data; boundary={boundary}"
+    return client.post(DOCUMENTS, content=body, headers={"content-type": kind})
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        (b"a%22b;c.txt", 'a"b;c.txt'),
+        (b"x%0D%0ASet-Cookie: y.txt", "xSet-Cookie: y.txt"),
+        (b"100%25.txt", "100%25.txt"),
+    ],
+)
+def test_a_browsers_escapes_in_names_are_undone(
+    client: TestClient, sent: bytes, shown: str
+) -> None:
+    assert post_form(client, sent).json()["name"] == shown
+
+
+def test_a_boundary_over_the_limit_is_a_bad_form(client: TestClient) -> None:
+    reply = post_form(client, b"a.txt", boundary="b" * 3000)
+    assert reply.status_code == 400
+    assert "Boundary" in reply.json()["detail"]
+
+
+def test_refusals_show_the_name_without_control_characters(client: TestClient) -> None:
+    reply = post_form(client, b"../x.txt\x00.pdf")
+    assert reply.status_code == 415
+    assert "“x.txt.pdf”" in reply.json()["detail"]

@@ -26,6 +26,9 @@ from app.api.middleware import BODY_LIMIT
         ("GET", "/api/v1/conversations/c", None, 404, "not_found"),
         ("DELETE", "/api/v1/conversations/c", None, 404, "not_found"),
         ("POST", "/api/v1/answers", b"{", 400, "bad_json"),
+        ("POST", "/api/v1/answers", b'{"question": "\xe9"}', 400, "bad_json"),
+        ("POST", "/api/v1/answers", b"[" * 100_000, 400, "bad_json"),
+        ("POST", "/api/v1/answers", b"[" + b"9" * 5000 + b"]", 400, "bad_json"),
         ("POST", "/api/v1/answers", b"[]", 422, "invalid_request"),
         ("POST", "/api/v1/answers", b'{"question": "q"}', 422, "invalid_request"),
         ("POST", "/api/v1/answers", b" " * (BODY_LIMIT + 1), 413, "too_large"),
@@ -103,7 +106,28 @@ def test_a_local_server_answers_to_local_names_only(services: Any) -> None:
     from app.api import create_app
 
     with TestClient(create_app(services, local_only=True)) as client:
-        refused = client.get("/healthz", headers={"host": "rebound.example:8000"})
-        assert (refused.status_code, refused.json()["code"]) == (403, "foreign_host")
+        for host in ("rebound.example:8000", "127.0.0.1@rebound.example", "a:b:c", "[zz"):
+            refused = client.get("/healthz", headers={"host": host})
+            assert (refused.status_code, refused.json()["code"]) == (403, "foreign_host")
         for host in ("localhost:8000", "127.0.0.1", "[::1]:8000"):
             assert client.get("/healthz", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("origin", ["http://[bad", "null", "", "http://evil.example"])
+def test_origins_that_make_no_sense_are_foreign(client: TestClient, origin: str) -> None:
+    reply = client.post("/api/v1/answers", json={}, headers={"origin": origin})
+    assert (reply.status_code, reply.json()["code"]) == (403, "foreign_origin")
+
+
+def test_a_body_that_is_not_json_says_how_to_send_it(client: TestClient) -> None:
+    headers = {"content-type": "text/plain"}
+    reply = client.post("/api/v1/answers", content=b"What is the cap?", headers=headers)
+    assert reply.status_code == 422
+    assert "Content-Type: application/json" in reply.json()["detail"]
+
+
+def test_an_endless_document_id_is_not_repeated(client: TestClient) -> None:
+    body = {"question": "What is the cap?", "document_ids": ["d" * 100_000]}
+    reply = client.post("/api/v1/answers", json=body)
+    assert reply.status_code == 422
+    assert len(reply.text) < 1000
