@@ -15,12 +15,9 @@ NAME = "serve.lock"
 
 
 @contextmanager
-def serve_lock(settings: Settings, *, wanted: bool = True) -> Iterator[None]:
-    """Be the only holder while the block runs; nothing when not `wanted`. The operating system
-    releases the lock of a process that was killed. Raises AlreadyServing."""
-    if not wanted:
-        yield
-        return
+def serve_lock(settings: Settings) -> Iterator[None]:
+    """Be the only holder while the block runs. The operating system releases the lock of a process
+    that was killed. Raises AlreadyServing."""
     lock = FileLock(settings.data_dir / NAME, thread_local=False)
     try:
         lock.acquire(blocking=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,25 +42,23 @@ def open_services(
 ) -> Iterator[Services]:
     """Open database, files, engine and job threads; close them at the end of the block.
 
+    The model is opened before anything is stored, so that a damaged one leaves no new database.
     `serve`: this is the one server of the data folder (AlreadyServing if there is another); it goes
     on with ingestions that a stopped process left. Without it (a single command beside a server or
     alone) only the caller's own documents are worked on. `engine`: use this one, and leave it open.
     """
-    make_folder(settings.data_dir)
-    with serve_lock(settings, wanted=serve):
+    with ExitStack() as stack:
+        if serve:
+            # Before the model: a second server is told at once.
+            make_folder(settings.data_dir)
+            stack.enter_context(serve_lock(settings))
+        opened = stack.enter_context(closing(open_engine(settings))) if engine is None else engine
+        make_folder(settings.data_dir)
         database = Database(settings.database, busy_timeout_s=settings.busy_timeout_s)
-        try:
+        with closing(database):
             upgrade(database)
-            own = engine is None
-            opened = open_engine(settings) if engine is None else engine
-            try:
-                with _working(settings, database, opened, serve) as services:
-                    yield services
-            finally:
-                if own:
-                    opened.close()
-        finally:
-            database.close()
+            with _working(settings, database, opened, serve) as services:
+                yield services
 
 
 @contextmanager

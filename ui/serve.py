@@ -6,6 +6,7 @@ can connect can ask. The first SIGTERM or Ctrl-C lets running requests end for G
 
 from __future__ import annotations
 
+import errno
 import signal
 import socket
 from contextlib import ExitStack
@@ -62,12 +63,19 @@ def bind(host: str, port: int) -> socket.socket:
         listener.close()
         fail(
             False,
-            "port_taken",
-            f"Can't listen on {host}:{port} ({error.strerror}). Stop the program that uses it, or "
-            "choose another port with --port.",
+            "port_taken" if error.errno == errno.EADDRINUSE else "cannot_listen",
+            f"Can't listen on {host}:{port} ({error.strerror}). {_remedy(error)}",
             BAD_INPUT,
         )
     return listener
+
+
+def _remedy(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "Stop the program that uses it, or choose another port with --port."
+    if error.errno == errno.EACCES:
+        return "Choose a port above 1023 with --port."
+    return "Give --host an address of this machine, such as 127.0.0.1, or 0.0.0.0 for all."
 
 
 def _serve(settings: Settings, listener: socket.socket, *, pull: bool, sample: bool) -> None:

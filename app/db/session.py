@@ -132,6 +132,12 @@ def translate_os_error(error: OSError, path: Path) -> AppError:
         return StorageFull(
             f"No space left at {path}. Free some space, or move the data with FINEPRINT_DATA_DIR."
         )
+    if error.errno in (errno.EEXIST, errno.ENOTDIR):
+        return AppError(
+            f"{path} can't be a folder: a file of that name is in the way. Choose another folder "
+            "with FINEPRINT_DATA_DIR.",
+            code="storage_failed",
+        )
     return AppError(
         f"Can't write to {path} ({error.strerror}). Check its permissions, or choose another "
         "folder with FINEPRINT_DATA_DIR.",

@@ -108,3 +108,25 @@ def test_without_a_model_it_says_how_to_get_one(environment: dict[str, str]) -> 
     assert done.returncode == 1
     assert "fineprint models pull" in done.stderr and "Traceback" not in done.stderr
     assert not Path(environment["FINEPRINT_DATA_DIR"]).exists()
+
+
+def test_a_host_that_is_not_here_is_named_as_the_fault(environment: dict[str, str]) -> None:
+    said = refused(environment, "--host", "no-such-host.invalid")
+    assert "no-such-host.invalid" in said and "--host" in said
+    assert "Stop the program" not in said
+
+
+def test_a_damaged_model_leaves_no_database(environment: dict[str, str], tmp_path: Path) -> None:
+    model = tmp_path / "cut.gguf"
+    model.write_bytes(b"GGUF\x03\x00\x00\x00")
+    done = subprocess.run(
+        [*SERVE, "--port", "0", "--model", str(model)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 1
+    assert "cut.gguf" in done.stderr and "copy or download it again" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.rglob("*.sqlite"))
