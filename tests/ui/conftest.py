@@ -87,7 +87,9 @@ def scripted_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="session")
+# Not for the whole session: while Playwright's synchronous interface is open, its event loop runs
+# in the tests' thread, and no later test could start one of its own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Chromium. Skips with the reason when there is none."""
     playwright = pytest.importorskip("playwright.sync_api")
