@@ -14,7 +14,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from app.answer import wording
 from app.answer.checks import check_text, foreign_words
@@ -93,8 +93,8 @@ def phrase(
     shown, checks, use = "", list[Check](), "none"
     stream = _Sentences()
     try:
-        # Closing the stream is what cancels the request; the engine gives a generator.
-        generated = cast(Generator[TokenEvent, None, None], engine.generate(request))
+        # Closing the stream is what cancels the request.
+        generated = engine.generate(request)
         if cancelled.is_set():
             # Cancelled before the engine knew the request: nobody else will tell it.
             engine.cancel(request_id)

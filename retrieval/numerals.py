@@ -11,43 +11,14 @@ from functools import lru_cache
 
 from cn2an import cn2an
 
+from retrieval.number_words import BELOW_TWENTY, TENS
+
 NUMERAL_CLASS = "零〇○一二三四五六七八九十百千万亿两壹贰叁肆伍陆柒捌玖拾佰仟萬億貳參陸"
 _ANY_DIGIT = re.compile("[零〇○一二三四五六七八九两壹贰叁肆伍陆柒捌玖貳參陸十拾]")
 _VARIANTS = str.maketrans("○貳參陸萬億", "〇贰叁陆万亿")
 
-_UNITS = {
-    word: value
-    for value, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-        ]
-    )
-}
-_TENS = {
-    word: 10 * value
-    for value, word in enumerate(
-        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2
-    )
-}
+_UNITS = {word: value for value, word in enumerate(BELOW_TWENTY)}
+_TENS = {word: 10 * value for value, word in enumerate(TENS, start=2)}
 ENGLISH_NUMBER_WORDS = frozenset(_UNITS) | frozenset(_TENS) | {"hundred", "thousand", "million"}
 
 

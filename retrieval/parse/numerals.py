@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from retrieval.number_words import BELOW_TWENTY, TENS
+
 _DIGITS = "零一二三四五六七八九"
 _LEGAL_DIGITS = "零壹贰叁肆伍陆柒捌玖"
 _TRADITIONAL_LEGAL_DIGITS = "零壹貳參肆伍陸柒捌玖"
@@ -12,40 +14,6 @@ _ROMAN = (
     (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"),
     (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
 )  # fmt: skip
-_ONES = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-]
-_TENS = [
-    "zero",
-    "ten",
-    "twenty",
-    "thirty",
-    "forty",
-    "fifty",
-    "sixty",
-    "seventy",
-    "eighty",
-    "ninety",
-]
 
 
 def numeral(value: int, kind: str) -> str:
@@ -133,9 +101,9 @@ def _cardinal(value: int) -> str:
     if not 0 <= value < 100:
         return str(value)
     if value < 20:
-        return _ONES[value]
+        return BELOW_TWENTY[value]
     tens, ones = divmod(value, 10)
-    return _TENS[tens] + (f"-{_ONES[ones]}" if ones else "")
+    return TENS[tens - 2] + (f"-{BELOW_TWENTY[ones]}" if ones else "")
 
 
 def _chinese(value: int, digits: str, units: str, *, short_ten: bool) -> str:
