@@ -1,0 +1,1 @@
+"""Benchmarks of speed: first-token times, mixed load, decoding, kernels."""

@@ -1,0 +1,7 @@
+"""`fineprint bench`: first-token times, mixed load, decoding, kernels."""
+
+from __future__ import annotations
+
+import typer
+
+commands = typer.Typer(help="Measure speed, each figure with its conditions.", no_args_is_help=True)
