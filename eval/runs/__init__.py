@@ -1,0 +1,1 @@
+"""Runs of a question set: one configuration, one folder, one record a question."""
