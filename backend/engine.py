@@ -30,9 +30,15 @@ from backend.scheduler import Scheduler
 from backend.sequence import Sequence
 from backend.stream import TokenStream
 from backend.ticket import ReadTicket
-from backend.types import DocumentTokens, ReadProgress, Request, SamplingParams
+from backend.types import (
+    DocumentTokens,
+    EngineCounters,
+    ReadProgress,
+    Request,
+    SamplingParams,
+)
 from kvstore.errors import KVStoreError
-from kvstore.types import PAGE_TOKENS, StoreCounters
+from kvstore.types import PAGE_TOKENS
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -56,6 +62,7 @@ class Engine:
         self._commands: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._live: dict[str, Sequence] = {}
         self._held: dict[Sequence, set[bytes]] = {}
+        self._read_tokens = 0
         self._closed = False
         self._thread = threading.current_thread()
 
@@ -99,9 +106,17 @@ class Engine:
         return self._thread.is_alive()
 
     @property
-    def counters(self) -> StoreCounters:
-        """Block look-ups and evictions since the engine opened."""
-        return self._store.counters
+    def counters(self) -> EngineCounters:
+        """Block look-ups, evictions and tokens read since the engine opened; pages in use now."""
+        store, pool = self._store.counters, self._store.pool
+        return EngineCounters(
+            hits=store.hits,
+            misses=store.misses,
+            evicted=store.evicted,
+            read_tokens=self._read_tokens,
+            pages_used=pool.total - pool.free,
+            pages_total=pool.total,
+        )
 
     def split_blocks(self, token_count: int) -> tuple[tuple[int, int], ...]:
         """Half-open block ranges that cover `token_count` tokens."""
@@ -402,6 +417,7 @@ class Engine:
         self._store.commit(key, token_ids, pages)
         reading.passed(index)
         reading.computed_tokens += len(token_ids)
+        self._read_tokens += len(token_ids)
         if asker is not None:
             asker.read_tokens += len(token_ids)
         reading.notify()

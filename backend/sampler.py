@@ -10,6 +10,8 @@ import torch
 from backend.errors import BackendError, InvalidSampling
 from backend.types import SamplingParams
 
+MOST_LOGPROBS = 20
+"""Best tokens that an event can tell of, as in OpenAI's API."""
 _FIRST_LOOK = 1024
 """Top-p looks at this many best tokens before it sorts the whole vocabulary."""
 
@@ -27,6 +29,15 @@ def validate_sampling(params: SamplingParams) -> None:
     if not (math.isfinite(params.repetition_penalty) and params.repetition_penalty > 0):
         problem = f"must be above 0 (1 is off), not {params.repetition_penalty}"
         raise InvalidSampling(f"repetition_penalty {problem}")
+    if not 0 <= params.min_tokens <= params.max_tokens:
+        raise InvalidSampling(
+            f"min_tokens must be between 0 and max_tokens ({params.max_tokens}), not "
+            f"{params.min_tokens}"
+        )
+    if params.logprobs is not None and not 0 <= params.logprobs <= MOST_LOGPROBS:
+        raise InvalidSampling(
+            f"logprobs must be between 0 and {MOST_LOGPROBS}, not {params.logprobs}"
+        )
     if params.seed is not None and not -(2**63) <= params.seed < 2**63:
         raise InvalidSampling(f"seed must fit in 64 bits, not {params.seed}")
     if any(stop == "" for stop in params.stop):
@@ -50,11 +61,13 @@ class Sampler:
         else:
             self._random.manual_seed(params.seed)
 
-    def next(self, logits: torch.Tensor, history: Sequence[int]) -> tuple[int, float]:
+    def next(
+        self, logits: torch.Tensor, history: Sequence[int], banned: Sequence[int] = ()
+    ) -> tuple[int, float]:
         """(token, its log-probability under the model, before penalty, temperature and cuts).
 
         `logits` is [vocab], left unchanged. `history` holds the tokens that the repetition penalty
-        applies to. Raises BackendError when the logits hold NaN.
+        applies to; `banned` ones are not chosen. Raises BackendError when the logits hold NaN.
         """
         scores = logits.detach().float()
         total = torch.logsumexp(scores, dim=0)
@@ -63,8 +76,21 @@ class Sampler:
                 "The model gave logits that are not numbers. Check the weights, or use a wider "
                 "precision."
             )
-        chosen = self._choose(self._penalised(scores, history))
+        allowed = self._penalised(scores, history)
+        if banned:
+            places = torch.tensor(tuple(banned), device=scores.device)
+            allowed = allowed.index_fill(0, places, -math.inf)
+        chosen = self._choose(allowed)
         return chosen, float(scores[chosen] - total)
+
+    def best(self, logits: torch.Tensor) -> tuple[tuple[int, float], ...]:
+        """The tokens with the highest log-probabilities under the model, as many as were asked
+        for."""
+        count = min(self._params.logprobs or 0, len(logits))
+        if count == 0:
+            return ()
+        scores, ids = logits.detach().float().log_softmax(0).topk(count)
+        return tuple(zip(ids.tolist(), scores.tolist(), strict=True))
 
     def _penalised(self, scores: torch.Tensor, history: Sequence[int]) -> torch.Tensor:
         """As in transformers: a token's score is pushed down once, however often it occurred."""

@@ -6,6 +6,8 @@ import queue
 import time
 from collections.abc import Sequence as SequenceOf
 
+import torch
+
 from backend.context import Context
 from backend.detokenizer import IncrementalDecoder
 from backend.lookup import PromptLookup
@@ -42,6 +44,8 @@ class Sequence:
         self._arrived = time.perf_counter()
         self._started: float | None = None
         self._first_token: float | None = None
+        self._logprob: float | None = None
+        self._best: tuple[tuple[int, float], ...] = ()
 
     @property
     def prompt_left(self) -> int:
@@ -60,13 +64,18 @@ class Sequence:
         if self._started is None:
             self._started = time.perf_counter()
 
-    def accept(self, logits: object) -> None:
+    def accept(self, logits: torch.Tensor) -> None:
         """Choose the next token from logits [vocab] and emit its event, the last one if it ends
         the answer."""
-        token, _ = self._sampler.next(logits, self.tokens)  # type: ignore[arg-type]
+        sampling = self.request.sampling
+        short = len(self.tokens) < sampling.min_tokens
+        banned = tuple(self._eos_ids) if short and not sampling.ignore_eos else ()
+        token, logprob = self._sampler.next(logits, self.tokens, banned)
+        if sampling.logprobs is not None:
+            self._logprob, self._best = logprob, self._sampler.best(logits)
         if self._first_token is None:
             self._first_token = time.perf_counter()
-        if token in self._eos_ids and not self.request.sampling.ignore_eos:
+        if token in self._eos_ids and not sampling.ignore_eos:
             self._emit_last(token, "stop", self._decoder.flush())
             return
         self.tokens.append(token)
@@ -75,9 +84,9 @@ class Sequence:
         text, stopped = self._stopper.push(self._decoder.push(token))
         if stopped:
             self._finish(token, text, "stop")
-        elif len(self.tokens) >= self.request.sampling.max_tokens:
+        elif len(self.tokens) >= sampling.max_tokens:
             self._emit_last(token, "length", self._decoder.flush(), text)
-        elif is_looping(self.tokens):
+        elif not (short or sampling.ignore_eos) and is_looping(self.tokens):
             self._emit_last(token, "repetition", self._decoder.flush(), text)
         else:
             self._put(token, text)
@@ -99,7 +108,16 @@ class Sequence:
 
     def _put(self, token: int, text: str) -> None:
         index = len(self.tokens) - 1
-        self.events.put(TokenEvent(self.request.request_id, index, token, text))
+        self.events.put(
+            TokenEvent(
+                self.request.request_id,
+                index,
+                token,
+                text,
+                logprob=self._logprob,
+                best=self._best,
+            )
+        )
 
     def _finish(self, token: int | None, text: str, reason: FinishReason, error: str = "") -> None:
         self.finished = True
@@ -119,6 +137,8 @@ class Sequence:
                 ),
                 timings=self._timings(),
                 error=error,
+                logprob=None if token is None else self._logprob,
+                best=() if token is None else self._best,
             )
         )
 

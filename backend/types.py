@@ -10,7 +10,12 @@ FinishReason = Literal["stop", "length", "cancelled", "repetition", "error"]
 
 @dataclass(frozen=True, slots=True)
 class SamplingParams:
-    """How the next token is chosen. `temperature` 0 is greedy. `seed` fixes this request alone."""
+    """How the next token is chosen. `temperature` 0 is greedy. `seed` fixes this request alone.
+
+    `ignore_eos` goes on to `max_tokens` whatever the model writes. Before `min_tokens` the model
+    can't end the answer (a stop string still does). With `logprobs` every event tells its token's
+    log-probability and that of as many of the best tokens; None tells nothing.
+    """
 
     max_tokens: int = 256
     temperature: float = 0.0
@@ -20,6 +25,8 @@ class SamplingParams:
     seed: int | None = None
     stop: tuple[str, ...] = ()
     ignore_eos: bool = False
+    min_tokens: int = 0
+    logprobs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +106,8 @@ class EngineTimings:
 @dataclass(frozen=True, slots=True)
 class TokenEvent:
     """One step of a stream. `text` is whole characters only and may be empty. The last event has
-    `finish_reason`, `usage` and `timings`."""
+    `finish_reason`, `usage` and `timings`. `logprob` and `best` ((token, log-probability), best
+    first) are the model's own, before temperature and cuts, and there only when asked for."""
 
     request_id: str
     index: int
@@ -109,3 +117,19 @@ class TokenEvent:
     usage: Usage | None = None
     timings: EngineTimings | None = None
     error: str = ""
+    logprob: float | None = None
+    best: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EngineCounters:
+    """Since the engine opened: block look-ups that found KV and that didn't, blocks evicted,
+    document tokens that went through the model. `pages_used` of `pages_total` KV pages hold
+    something now."""
+
+    hits: int
+    misses: int
+    evicted: int
+    read_tokens: int
+    pages_used: int
+    pages_total: int
