@@ -25,6 +25,8 @@ from typing import Any
 
 from rank_bm25 import BM25Okapi
 
+from eval.metrics.retrieval import rank_of
+from eval.types import Span
 from retrieval.chunk import split
 from retrieval.clauses import outline
 from retrieval.index import SearchIndex
@@ -40,7 +42,6 @@ SETS = {
     "cail": "zh_qa/cail2019_rc.jsonl",
     "statutes": "zh_qa/statute_qa.jsonl",
 }
-Span = tuple[int, int]
 
 
 def gold_spans(question: dict[str, Any]) -> list[Span]:
@@ -49,22 +50,12 @@ def gold_spans(question: dict[str, Any]) -> list[Span]:
     return [(start, start + len(answer)) for start, answer in pairs if start >= 0 and answer]
 
 
-def holds_half(chunk: Span, golds: list[Span]) -> bool:
-    """Whether `chunk` holds at least half of one gold span."""
-    return any(2 * (min(chunk[1], b) - max(chunk[0], a)) >= b - a for a, b in golds)
-
-
 def quotes(sentence: Span, golds: list[Span]) -> bool:
     """Whether sentence and a gold span overlap by half of the shorter one."""
     return any(
         2 * (min(sentence[1], b) - max(sentence[0], a)) >= min(b - a, sentence[1] - sentence[0])
         for a, b in golds
     )
-
-
-def rank_of(spans: list[Span], golds: list[Span]) -> int:
-    """1-based rank of the first hit, 0 when there is none."""
-    return next((i for i, span in enumerate(spans, 1) if holds_half(span, golds)), 0)
 
 
 class Plain:
