@@ -35,7 +35,7 @@ def _pairs(name: str) -> list[tuple[str, str]]:
             gold[half:],
             gold[:half],
             gold,
-            gold + sentences[number + 1],
+            f"{gold} {sentences[number + 1]}",
         )
         found.append((gold, shapes[number % len(shapes)]))
     assert len(found) == PAIRS
