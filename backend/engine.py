@@ -118,6 +118,11 @@ class Engine:
             pages_total=pool.total,
         )
 
+    @property
+    def kv_page_bytes(self) -> int:
+        """Bytes of one KV page."""
+        return self._store.pool.data.nbytes // self._store.pool.total
+
     def split_blocks(self, token_count: int) -> tuple[tuple[int, int], ...]:
         """Half-open block ranges that cover `token_count` tokens."""
         size = self.block_tokens

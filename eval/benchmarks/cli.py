@@ -4,4 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from eval.benchmarks.ttft_command import ttft
+
 commands = typer.Typer(help="Measure speed, each figure with its conditions.", no_args_is_help=True)
+commands.command("ttft")(ttft)
