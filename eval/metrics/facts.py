@@ -109,12 +109,13 @@ def _keys(*labels: str) -> frozenset[str]:
 
 
 def _pieces(text: str) -> Iterator[str]:
+    """Pieces that end with a line, or a word where lines are very long. The last line of a piece is
+    the first of the next, so that nothing is lost that is broken over two lines."""
     start = 0
-    while start < len(text):
-        end = text.find("\n", min(len(text), start + _PIECE))
-        # A text without lines is cut where a word ends.
-        if end < 0 or end > start + 2 * _PIECE:
-            end = text.rfind(" ", start + 1, start + 2 * _PIECE)
-        end = end + 1 if end > start else start + 2 * _PIECE
+    while len(text) - start > 2 * _PIECE:
+        end = text.find("\n", start + _PIECE, start + 2 * _PIECE) + 1
+        end = end or text.rfind(" ", start + 1, start + 2 * _PIECE) + 1 or start + 2 * _PIECE
         yield text[start:end]
-        start = end
+        line = text.rfind("\n", start + _PIECE // 2, end - 1) + 1
+        start = line or end
+    yield text[start:]

@@ -61,7 +61,7 @@ def test_rouge_l_agrees_with_rouge_score_in_english(pairs: Pairs) -> None:
             bare = [re.sub(r"\b(?:the|an?)\b", " ", text.lower()) for text in (gold, prediction)]
             assert ours == pytest.approx(their_split.score(*bare)["rougeL"].fmeasure)
             compared += 1
-    assert compared >= 30
+    assert compared >= 20
 
 
 def test_identical_chinese_is_one_and_a_shared_digit_is_not() -> None:
