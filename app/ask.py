@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from app.answer import wording
@@ -63,13 +63,15 @@ def ask(
     history: Sequence[Turn] = (),
     cancelled: threading.Event | None = None,
     options: AskOptions = _DEFAULT_OPTIONS,
+    search: Callable[[Sequence[LoadedDocument], str], Found] = find,
 ) -> Iterator[AnswerEvent]:
     """Answer a question, step by step; the last event is `AnswerCompleted`.
 
     `history` is accepted for the conversation's sake and not used yet: a follow-up without words
-    of its own gets "not found" rather than a guess. Raises BadQuestion before the first event for
-    a question that is empty or too long, and lets retrieval's errors through. An error of the
-    engine leaves the quoted answer standing and is told as a warning.
+    of its own gets "not found" rather than a guess. `search` finds the evidence; an evaluation
+    puts controls in its place. Raises BadQuestion before the first event for a question that is
+    empty or too long, and lets retrieval's errors through. An error of the engine leaves the quoted
+    answer standing and is told as a warning.
     """
     started = time.perf_counter()
     question = validate_question(question)
@@ -80,7 +82,7 @@ def ask(
     yield AnswerCreated(request_id, question, language, tuple(d.record.id for d in documents))
     yield CoverageChanged(coverage(engine, documents))
 
-    found = find(documents, question)
+    found = search(documents, question)
     absent = missing_clauses(documents, question)
     if absent or not found.answerable:
         notice = _refusal(documents, found, absent, language, coverage(engine, documents))

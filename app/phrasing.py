@@ -21,7 +21,7 @@ from app.answer.checks import check_text, foreign_words
 from app.answer.citations import resolve_markers, without_markers
 from app.answer.evidence import Found
 from app.events import AnswerDelta, AnswerEvent, CheckDone
-from app.prompt import STOPS, PromptPlan, evidence_ranges, plan_prompt
+from app.prompt import STOPS, PromptPlan, Span, evidence_ranges, plan_prompt
 from app.types import AskOptions, Check, Citation, PhrasingUse
 from backend.errors import BackendError
 from backend.types import EngineTimings, Request, SamplingParams, TokenEvent, Usage
@@ -153,7 +153,10 @@ def plan_phrasing(
     One request reads the pages of one document; quotes of other documents go in as text.
     """
     document = documents[found.best_document]
-    evidence = evidence_ranges(document, found.chunks(found.best_document)) if options.pages else ()
+    evidence: tuple[Span, ...] = ()
+    if options.pages:
+        chunks = found.chunks(found.best_document)
+        evidence = evidence_ranges(document, chunks, max_tokens=options.evidence_tokens)
     passages: list[str] = []
     for citation in reversed(citations):
         needed = not evidence or citation.document_id != document.record.id

@@ -70,9 +70,7 @@ def plan_prompt(
 ) -> PromptPlan:
     """The prompt with `passages` (best last) as fenced text next to the question, and with the KV
     pages of `evidence` in the fence before them when a document is given."""
-    before, after = _ASK[language]
-    fenced = [_FENCE_OPEN + _defused(passage) + _FENCE_CLOSE for passage in passages]
-    tail = f"{''.join(fenced)}{before}{question}{after}"
+    tail = user_message(question, language, passages)
     if document is None or not evidence:
         rendered = _render(tokenizer, tail)
         return PromptPlan(tuple(tokenizer.encode(rendered, special=True)))
@@ -85,6 +83,13 @@ def plan_prompt(
         # A document that was read without these sinks gets its evidence before the whole prompt.
         sink_len=len(sinks) if document.sinks == sinks else 0,
     )
+
+
+def user_message(question: str, language: Language, passages: Sequence[str]) -> str:
+    """What stands in the user's turn: the passages, each in its fence, then the question."""
+    before, after = _ASK[language]
+    fenced = [_FENCE_OPEN + _defused(passage) + _FENCE_CLOSE for passage in passages]
+    return f"{''.join(fenced)}{before}{question}{after}"
 
 
 def _halves(tokenizer: Tokenizer, tail: str) -> tuple[str, str]:

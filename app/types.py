@@ -125,7 +125,8 @@ class AskOptions:
     answer. `reinject`: what is put as text next to the question: the quotes, the whole chunk of the
     best one, or nothing. `pages`: give the model
     the KV pages of the evidence. `rerank`: order the best sentences by the model's
-    P(question | sentence) before one is chosen (delays the first word).
+    P(question | sentence) before one is chosen (delays the first word). `evidence_tokens`: at most
+    so many tokens of the document reach the model as KV pages.
     """
 
     quotes: int = 3
@@ -135,6 +136,7 @@ class AskOptions:
     reinject: Literal["quotes", "chunk", "nothing"] = "quotes"
     pages: bool = True
     rerank: bool = False
+    evidence_tokens: int = 1536
 
 
 @dataclass(frozen=True, slots=True)

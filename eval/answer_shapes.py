@@ -19,23 +19,16 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from app.ask import ask
-from app.documents import DocumentRecord, DocumentTimings, LoadedDocument
+from app.documents import LoadedDocument
 from app.events import AnswerCompleted, AnswerDelta
-from app.prompt import document_sinks
 from app.types import Answer, AskOptions
 from backend.engine import Engine
 from backend.engine_config import EngineConfig
-from backend.types import DocumentTokens
-from retrieval.chunk import split
-from retrieval.clauses import outline
-from retrieval.index import SearchIndex
+from eval.runs.opened import open_document
 from retrieval.language import detect
 from retrieval.parse import parse_file
 from retrieval.types import Document, DocumentPage
@@ -103,27 +96,7 @@ def _load(line: dict[str, Any], folder: Path, engine: Engine) -> LoadedDocument:
         text = line["text"]
         page = DocumentPage(1, 0, len(text))
         document = Document(text, (page,), line["title"], "text/plain", detect(text))
-    text, clauses = document.text, outline(document.text)
-    ids, spans = engine.tokenizer.encode_with_spans(text)
-    record = DocumentRecord(
-        id=line["doc_id"], owner="eval", name=document.name, sha256="", size=len(text),
-        media_type=document.media_type, language=document.language, status="completed",
-        stage="done", progress_done=0, progress_total=0, progress_unit="tokens", ready_tokens=0,
-        total_tokens=len(ids), page_count=len(document.pages), warnings=(), error_code=None,
-        error_message=None, created_at=datetime.now(UTC), timings=DocumentTimings(),
-    )  # fmt: skip
-    tokens = DocumentTokens(
-        key=f"eval {line['doc_id']}",
-        token_ids=tuple(ids),
-        blocks=engine.split_blocks(len(ids)),
-        sinks=document_sinks(engine.tokenizer),
-    )
-    engine.read(tokens, lazy=True)
-    return LoadedDocument(
-        record=record, text=text, pages=document.pages, clauses=clauses,
-        index=SearchIndex.build(text, split(document, clauses), clauses), tokens=tokens,
-        token_spans=np.asarray(spans, dtype=np.int32).reshape(-1, 2), char_boxes=lambda: None,
-    )  # fmt: skip
+    return open_document(line["doc_id"], document, engine)
 
 
 @dataclass(slots=True)
