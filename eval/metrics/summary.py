@@ -79,8 +79,9 @@ def sample_scores(record: SampleRecord) -> Scores:
 def _scores(record: SampleRecord) -> Scores:
     if record.status == "done":
         return record.scores
-    # A question with a gold answer in words has it in `gold`; without one it is a choice.
-    choice = "choice_accuracy" in record.scores or (record.answerable and not record.gold)
+    told = record.scores.get("choice_accuracy") is not None
+    # An answerable question without a gold answer in words can only be a choice.
+    choice = told or (record.answerable and not record.gold)
     return failure_scores(
         record.gold,
         record.lang,
@@ -91,14 +92,16 @@ def _scores(record: SampleRecord) -> Scores:
 
 
 def _given(records: Sequence[SampleRecord]) -> frozenset[Needs]:
-    """What the replies of this run hold at all: a mode that never cites is not wrong in it."""
-    replies = [record.reply for record in records if record.reply is not None]
+    """What this run gives at all: a mode that answers without ever citing is not wrong in it."""
+    done = [(record, record.reply) for record in records if record.reply is not None]
+    answers = [reply for _, reply in done if reply.status != "not_found"]
+    asked = [reply for r, reply in done if r.scores.get("choice_accuracy") is not None]
     given: set[Needs] = {"reply"}
-    if not replies or any(reply.citations for reply in replies):
+    if not answers or any(reply.citations for reply in answers):
         given.add("citations")
-    if not replies or any(reply.hits for reply in replies):
+    if not done or any(reply.hits for _, reply in done):
         given.add("hits")
-    if not replies or any(reply.choice is not None for reply in replies):
+    if not asked or any(reply.choice is not None for reply in asked):
         given.add("choice")
     return frozenset(given)
 

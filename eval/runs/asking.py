@@ -12,7 +12,7 @@ from contextlib import ExitStack
 
 from backend.errors import RequestTooLarge
 from eval.errors import RunError
-from eval.metrics import score
+from eval.metrics import failure_scores, score
 from eval.runs.answerers import Answerer, Session, Unfit
 from eval.runs.folder import RunFolder
 from eval.runs.sampling import Planned, Sample
@@ -104,7 +104,18 @@ def _record(
         question=question.question,
         gold=question.answers,
         reply=reply,
-        scores=scores or {},
+        scores=_lost(document, question) if scores is None else scores,
+    )
+
+
+def _lost(document: EvalDocument, question: Question) -> Scores:
+    """The scores of a sample without a reply."""
+    return failure_scores(
+        question.answers,
+        document.lang,
+        answerable=not question.is_impossible,
+        spans=bool(question.spans),
+        choice=bool(question.choices and question.answer),
     )
 
 

@@ -117,8 +117,19 @@ def test_a_failed_choice_is_a_wrong_choice() -> None:
     failed = record(0, status="failed", gold=(), depth=None)
     assert sample_scores(failed)["choice_accuracy"] == 0.0
     assert sample_scores(failed)["f1"] is None
-    told = record(0, status="failed", scores={"choice_accuracy": 0.0}, depth=None)
+    told = record(0, status="unfit", scores={"choice_accuracy": 0.0}, depth=None)
     assert sample_scores(told)["choice_accuracy"] == 0.0
+    assert summarise([told, record(1)])["choice_accuracy"] == 0.0
+
+
+def test_a_mode_that_never_chooses_has_no_choice_figure() -> None:
+    asked = record(0)
+    asked.scores["choice_accuracy"] = 0.0
+    assert summarise([asked, record(1)])["choice_accuracy"] is None
+    assert asked.reply is not None
+    chosen = replace(record(1), reply=replace(asked.reply, choice="A"))
+    chosen.scores["choice_accuracy"] = 1.0
+    assert summarise([asked, chosen])["choice_accuracy"] == 0.5
 
 
 def test_scores_of_a_failed_record_are_not_believed() -> None:
@@ -132,6 +143,8 @@ def test_a_mode_that_never_cites_has_no_citation_figures() -> None:
     assert summary["citation_hit"] is None
     assert summary["recall_at_1"] == 0.8
     assert summary["choice_accuracy"] is None
+    refusals = [record(n, right=False) for n in range(3)]
+    assert summarise(refusals)["citation_hit"] == 0.0
     # A group of which nothing was cited counts as wrong where the mode does cite.
     refused = replace(record(5, right=False), category="refused")
     groups = summarise([record(0), refused])["by_category"]
