@@ -106,9 +106,10 @@ class AnswerRuns:
         with self._changed:
             return sum(run.state == "in_progress" for run in self._runs.values())
 
-    def start(self, question: Question) -> AnswerRun:
-        """Saves and queues a question. Raises TooManyQuestions when the queue is full, and what
-        saving raises. The run is cancelled already if the server was stopped meanwhile."""
+    def start(self, question: Question, *, history: Sequence[Turn] = ()) -> AnswerRun:
+        """Saves and queues a question. `history`: earlier turns that only the client knows, behind
+        those of the conversation. Raises TooManyQuestions when the queue is full, and what saving
+        raises. The run is cancelled already if the server was stopped meanwhile."""
         with self._changed:
             if self._closed:
                 raise TooManyQuestions("The server is stopping. Ask again in a moment.")
@@ -118,7 +119,7 @@ class AnswerRuns:
                 )
             self._reserved += 1
         try:
-            run = self._saved_run(question)
+            run = self._saved_run(question, history)
         finally:
             with self._changed:
                 self._reserved -= 1
@@ -137,12 +138,12 @@ class AnswerRuns:
             self._changed.notify_all()
             return True
 
-    def _saved_run(self, question: Question) -> AnswerRun:
+    def _saved_run(self, question: Question, told: Sequence[Turn]) -> AnswerRun:
         conversation_id = question.conversation_id
         if conversation_id is None:
             created = self._conversations.create(document_ids=question.document_ids)
             conversation_id = created.id
-        history = self._conversations.turns(conversation_id)
+        history = (*self._conversations.turns(conversation_id), *told)
         self._conversations.add_message(conversation_id, question.text)
         answer_id = f"ans_{uuid.uuid4().hex}"
         message = self._conversations.start_answer(conversation_id, answer_id)

@@ -45,8 +45,9 @@ class DocumentRecord:
 
     `name` is for display only. A document can be asked when `askable`: from stage `reading` on.
     `ready_tokens` of `total_tokens` were read by the engine when it was last reported; a document
-    that is `completed` may be read again after a restart. `error_code` and `error_message` are set
-    when `status` is `failed`.
+    that is `completed` may be read again after a restart. `computed_tokens` of them went through
+    the model in the last reading (None: it has not ended, or is not known). `error_code` and
+    `error_message` are set when `status` is `failed`.
     """
 
     id: str
@@ -69,6 +70,14 @@ class DocumentRecord:
     error_message: str | None
     created_at: datetime
     timings: DocumentTimings
+    computed_tokens: int | None = None
+
+    @property
+    def reused_tokens(self) -> int | None:
+        """Tokens whose KV was there already when the document was last read."""
+        if self.computed_tokens is None:
+            return None
+        return max(self.ready_tokens - self.computed_tokens, 0)
 
     @property
     def askable(self) -> bool:

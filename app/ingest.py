@@ -215,8 +215,8 @@ class Ingestor:
             values |= {"ready_tokens": done, "total_tokens": total}
         self._update(job, values)
 
-    def complete(self, job: Job, total: int, read_ms: float) -> None:
-        """The document was read."""
+    def complete(self, job: Job, total: int, computed: int, read_ms: float) -> None:
+        """The document was read: `computed` of its `total` tokens now, the others before."""
         self._end(
             job,
             "completed",
@@ -224,6 +224,7 @@ class Ingestor:
             progress_done=total,
             progress_total=total,
             ready_tokens=total,
+            computed_tokens=computed,
             read_ms=read_ms,
         )
 

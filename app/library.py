@@ -120,7 +120,7 @@ class Library:
         row.status, row.stage = "queued", "queued"
         row.progress_done = row.progress_total = 0
         row.error_code = row.error_message = None
-        row.finished_at = None
+        row.finished_at = row.computed_tokens = None
 
     def get(self, document_id: str, *, owner: str | None = None) -> DocumentRecord:
         """The document's state now. Raises NotFound."""

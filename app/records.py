@@ -60,6 +60,7 @@ def record_of(row: DocumentRow, version: VersionRow | None) -> DocumentRecord:
         error_message=row.error_message,
         created_at=datetime.fromtimestamp(row.created_at, UTC),
         timings=DocumentTimings(row.parse_ms, row.index_ms, row.read_ms),
+        computed_tokens=row.computed_tokens,
     )
 
 

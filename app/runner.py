@@ -183,7 +183,9 @@ class JobRunner:
             reading.started = time.monotonic()
         progress = reading.ticket.progress()
         if progress.status == "done":
-            self.ingestor.complete(job, progress.total_tokens, since(reading.started))
+            self.ingestor.complete(
+                job, progress.total_tokens, progress.computed_tokens, since(reading.started)
+            )
             return False
         if progress.status == "failed":
             self.ingestor.fail(

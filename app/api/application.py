@@ -1,4 +1,5 @@
-"""Puts the REST application together. It opens nothing: the services come open and stay open."""
+"""Puts the REST application together, /v1 included. It opens nothing: the services come open and
+stay open."""
 
 from __future__ import annotations
 
@@ -11,10 +12,10 @@ import anyio.to_thread
 from fastapi import FastAPI
 
 from app.answers import AnswerRuns, Asker
-from app.api import openapi, problems
+from app.api import openai, openapi, problems
 from app.api.deps import Limiters
 from app.api.metrics import Metrics
-from app.api.middleware import RequestLayer
+from app.api.middleware import BODY_LIMIT, PROMPT_LIMIT, RequestLayer
 from app.api.routes import API_PREFIX, answers, conversations, documents, health
 from app.api.unknown import unknown_addresses
 from app.ask import ask
@@ -35,6 +36,7 @@ def create_app(services: Services, *, asker: Asker = ask, local_only: bool = Fal
         on_finished=metrics.observe_answer,
     )
     metrics.watch(lambda: runs.waiting, lambda: runs.running)
+    metrics.watch_engine(lambda: services.engine.counters)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -42,6 +44,7 @@ def create_app(services: Services, *, asker: Asker = ask, local_only: bool = Fal
             yield
         finally:
             await anyio.to_thread.run_sync(runs.close)
+            await anyio.to_thread.run_sync(completions.close)
 
     app = FastAPI(
         title="Fineprint",
@@ -59,13 +62,14 @@ def create_app(services: Services, *, asker: Asker = ask, local_only: bool = Fal
     app.add_middleware(
         RequestLayer,
         metrics=metrics,
-        api_prefix=API_PREFIX,
+        body_limits={API_PREFIX: BODY_LIMIT, openai.PREFIX: PROMPT_LIMIT},
         upload_path=f"{API_PREFIX}/documents",
         local_only=local_only,
     )
     problems.install(app)
+    completions = openai.install(app, services, metrics)
     openapi.install(app)
     for resource in (documents, conversations, answers, health):
         app.include_router(resource.router)
-    app.router.routes.extend(unknown_addresses("/api", "/v1"))
+    app.router.routes.extend(unknown_addresses("/api", openai.PREFIX))
     return app

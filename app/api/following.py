@@ -1,11 +1,12 @@
-"""Following an answer's run from the event loop: as an event stream, or until it is over."""
+"""Following a run from the event loop: as an event stream, or until it is over."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import Literal, Protocol
 
 import anyio
 from fastapi import Request
@@ -17,6 +18,20 @@ from app.api.schemas.answers import event_data
 
 PING_SECONDS = 15
 SHUTDOWN_GRACE_SECONDS = 1.0
+
+
+Turn = Literal["news", "over", "stopping"]
+
+
+class Followed(Protocol):
+    """Something that goes on in other threads and tells its followers of every step."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether its last event is there."""
+
+    def followed(self, notify: Callable[[], None]) -> contextlib.AbstractContextManager[None]:
+        """Calls `notify` after every event, from any thread."""
 
 
 class _Waker:
@@ -46,22 +61,57 @@ def event_stream(run: AnswerRun, after: int) -> EventSourceResponse:
     )
 
 
-async def finished_or_left(run: AnswerRun, request: Request) -> bool:
+async def finished_or_left(run: Followed, request: Request) -> bool:
     """Waits until the run is over (True) or the client has gone (False)."""
+    return await ready_or_left(run, request, lambda: run.finished)
+
+
+async def ready_or_left(
+    run: Followed, request: Request, ready: Callable[[], bool], seconds: float | None = None
+) -> bool:
+    """Waits until `ready()`, which is asked after every event, or for `seconds` (True), or until
+    the client has gone (False unless it was ready by then)."""
     waker = _Waker()
-    with run.followed(waker):
+    with run.followed(waker), anyio.move_on_after(seconds):
         gone = asyncio.ensure_future(_gone(request))
         try:
             while True:
                 waker.event.clear()
-                if run.finished or gone.done():
-                    break
+                if ready() or gone.done():
+                    return ready()
                 news = asyncio.ensure_future(waker.event.wait())
-                await asyncio.wait((news, gone), return_when=asyncio.FIRST_COMPLETED)
-                news.cancel()
+                try:
+                    await asyncio.wait((news, gone), return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    news.cancel()
         finally:
             gone.cancel()
-    return run.finished
+    return True
+
+
+async def turns(run: Followed, stopping: anyio.Event) -> AsyncGenerator[Turn, None]:
+    """Yields "news" whenever there may be new events, "over" once all are there, or "stopping" when
+    the server stops first; the latter two end it."""
+    waker = _Waker()
+    stop = asyncio.ensure_future(stopping.wait())
+    try:
+        with run.followed(waker):
+            while True:
+                waker.event.clear()
+                if run.finished:
+                    yield "over"
+                    return
+                yield "news"
+                if stop.done():
+                    yield "stopping"
+                    return
+                news = asyncio.ensure_future(waker.event.wait())
+                try:
+                    await asyncio.wait((news, stop), return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    news.cancel()
+    finally:
+        stop.cancel()
 
 
 async def _gone(request: Request) -> None:
@@ -72,27 +122,14 @@ async def _gone(request: Request) -> None:
 async def _events(
     run: AnswerRun, after: int, stopping: anyio.Event
 ) -> AsyncIterator[ServerSentEvent]:
-    waker = _Waker()
     told = after
-    stop = asyncio.ensure_future(stopping.wait())
-    try:
-        with run.followed(waker):
-            while True:
-                waker.event.clear()
-                over = run.finished
-                for event_id, event in run.events_after(told):
-                    told = event_id
-                    yield _message(str(event_id), event_data(event, run))
-                if over:
-                    return
-                if stop.done():
-                    yield _message(None, _STOPPING)
-                    return
-                news = asyncio.ensure_future(waker.event.wait())
-                await asyncio.wait((news, stop), return_when=asyncio.FIRST_COMPLETED)
-                news.cancel()
-    finally:
-        stop.cancel()
+    async with contextlib.aclosing(turns(run, stopping)) as steps:
+        async for turn in steps:
+            for event_id, event in run.events_after(told):
+                told = event_id
+                yield _message(str(event_id), event_data(event, run))
+            if turn == "stopping":
+                yield _message(None, _STOPPING)
 
 
 _STOPPING: dict[str, object] = {

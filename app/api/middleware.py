@@ -8,6 +8,7 @@ routes.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -20,6 +21,9 @@ from app.api.metrics import Metrics
 
 BODY_LIMIT = 1_000_000
 """Bytes of a request body that is no upload; the longest allowed question is far below."""
+PROMPT_LIMIT = 16_000_000
+"""Bytes of a request to /v1: a whole contract of 512K tokens gets through, to be told that it is
+better uploaded."""
 
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -27,16 +31,23 @@ _HTML_POLICY = "frame-ancestors 'self'; object-src 'none'; base-uri 'self'"
 
 
 class RequestLayer:
-    """Wraps the application. `upload_paths` are exempt from BODY_LIMIT (they count for
-    themselves); with `local_only`, a foreign Host header is refused, which stops a web page from
-    reaching a local server through a name of its own (DNS rebinding)."""
+    """Wraps the application. `body_limits` are bytes by address prefix, the API's own prefixes;
+    `upload_path` is exempt (it counts for itself). With `local_only`, a foreign Host header is
+    refused, which stops a web page from reaching a local server through a name of its own (DNS
+    rebinding)."""
 
     def __init__(
-        self, app: ASGIApp, *, metrics: Metrics, api_prefix: str, upload_path: str, local_only: bool
+        self,
+        app: ASGIApp,
+        *,
+        metrics: Metrics,
+        body_limits: Mapping[str, int],
+        upload_path: str,
+        local_only: bool,
     ) -> None:
         self._app = app
         self._metrics = metrics
-        self._api_prefix = api_prefix
+        self._body_limits = dict(body_limits)
         self._upload_path = upload_path
         self._local_only = local_only
 
@@ -81,7 +92,7 @@ class RequestLayer:
             )
         origin = headers.get("origin")
         writes = scope["method"] not in _SAFE_METHODS
-        own = scope["path"].startswith(self._api_prefix)
+        own = scope["path"].startswith(tuple(self._body_limits))
         if own and writes and origin is not None and _netloc(origin) != host:
             return problems.Problem(
                 403, "foreign_origin", "Pages of other sites may not change anything here."
@@ -89,16 +100,19 @@ class RequestLayer:
         return None
 
     def _limited(self, scope: Scope, receive: Receive) -> Receive:
-        if not scope["path"].startswith(self._api_prefix) or scope["path"] == self._upload_path:
+        path = scope["path"]
+        limits = [size for prefix, size in self._body_limits.items() if path.startswith(prefix)]
+        if not limits or path == self._upload_path:
             return receive
+        limit = min(limits)
         seen = 0
 
         async def receive_counted() -> Message:
             nonlocal seen
             message = await receive()
             seen += len(message.get("body", b""))
-            if seen > BODY_LIMIT:
-                raise HTTPException(413, f"The body is over the limit of {BODY_LIMIT:,} bytes.")
+            if seen > limit:
+                raise HTTPException(413, f"The body is over the limit of {limit:,} bytes.")
             return message
 
         return receive_counted

@@ -1,4 +1,4 @@
-"""The OpenAPI description: FastAPI's, with our problem details in place of its error shape."""
+"""The OpenAPI description: FastAPI's, with our errors in place of its own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from app.api.openai import ERROR_RESPONSE as OPENAI_ERROR
+from app.api.openai import PREFIX as OPENAI_PREFIX
 from app.api.problems import MEDIA_TYPE
 from app.api.schemas.common import ProblemPublic
 
@@ -37,8 +39,9 @@ def _described(app: FastAPI) -> dict[str, Any]:
         "description": "A problem (RFC 9457).",
         "content": {MEDIA_TYPE: {"schema": {"$ref": _PROBLEM}}},
     }
-    for path in schema["paths"].values():
+    for address, path in schema["paths"].items():
+        fault = OPENAI_ERROR if address.startswith(f"{OPENAI_PREFIX}/") else problem
         for method in _METHODS & path.keys():
             path[method]["responses"].pop("422", None)
-            path[method]["responses"]["default"] = problem
+            path[method]["responses"]["default"] = fault
     return schema

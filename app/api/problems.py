@@ -82,9 +82,14 @@ def problem_body(
 
 def answer_problem(code: str, message: str) -> Problem:
     """The problem of an answer that failed in its worker, where only code and words are left."""
-    status = _ANSWER_STATUS.get(code, 500)
+    status = answer_status(code)
     headers = {"Retry-After": str(RETRY_SECONDS)} if status == 503 else None
     return Problem(status, code, message, headers=headers)
+
+
+def answer_status(code: str) -> int:
+    """The HTTP status of an answer that failed in its worker."""
+    return _ANSWER_STATUS.get(code, 500)
 
 
 def install(app: FastAPI) -> None:

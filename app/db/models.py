@@ -95,6 +95,9 @@ class DocumentRow(Base):
     read_ms: Mapped[float | None]
     created_at: Mapped[float]
     finished_at: Mapped[float | None]
+    computed_tokens: Mapped[int | None]
+    """Tokens of the last reading that went through the model; null: not read ahead, or read by a
+    version that did not count them."""
 
 
 class VersionRow(Base):

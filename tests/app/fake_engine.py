@@ -8,9 +8,10 @@ import threading
 import time
 import zlib
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 
 from backend.errors import RequestTooLarge
-from backend.types import DocumentTokens, ReadProgress
+from backend.types import DocumentTokens, EngineCounters, ReadProgress
 
 
 class WordTokenizer:
@@ -82,6 +83,8 @@ class FakeEngine:
         self.forgotten: list[str] = []
         self.cancelled: list[str] = []
         self.closed = False
+        self.config = SimpleNamespace(max_positions=8192, vocab_size=50_000)
+        self.counters = EngineCounters(5, 4, 3, 2560, 40, 64)
 
     def split_blocks(self, token_count: int) -> tuple[tuple[int, int], ...]:
         starts = range(0, token_count, self.block_tokens)

@@ -47,6 +47,7 @@ def test_a_document_larger_than_the_engine(start: Start, make_engine: Any) -> No
     services = start(engine=make_engine(room=10))
     record = services.library.wait(add(services), 30)
     assert (record.status, record.stage, record.ready_tokens) == ("completed", "done", 0)
+    assert (record.computed_tokens, record.reused_tokens) == (None, None)
     assert [item.code for item in record.warnings] == ["read_on_demand"]
     assert "Raise the KV budget." in record.warnings[0].message
     assert services.library.load(record.id).index.search("price")

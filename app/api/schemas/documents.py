@@ -26,8 +26,17 @@ class DocumentTimingsPublic(Public):
     read_ms: float | None
 
 
+class ReadPublic(Public):
+    """How the engine read the document: tokens that went through the model, and tokens whose KV was
+    there before (the same text in another document, a reading that was taken up again)."""
+
+    computed_tokens: int
+    reused_tokens: int
+
+
 class DocumentPublic(Entity):
-    """One uploaded file and the state of its ingestion. It can be asked when `askable`."""
+    """One uploaded file and the state of its ingestion. It can be asked when `askable`. `read` is
+    null until the reading has ended, and for documents that are not read ahead."""
 
     object: Literal["document"] = "document"
     name: str
@@ -46,6 +55,7 @@ class DocumentPublic(Entity):
     error: FaultPublic | None
     created_at: datetime
     timings: DocumentTimingsPublic
+    read: ReadPublic | None
 
     @classmethod
     def of(cls, record: DocumentRecord) -> DocumentPublic:
@@ -188,4 +198,5 @@ def _fields(record: DocumentRecord) -> dict[str, object]:
         "error": fault,
         "created_at": record.created_at,
         "timings": DocumentTimingsPublic.model_validate(record.timings),
+        "read": None if record.computed_tokens is None else ReadPublic.model_validate(record),
     }

@@ -156,6 +156,38 @@ def upload(client: TestClient) -> Upload:
     return send
 
 
+@pytest.fixture(scope="session")
+def tiny_engine(tiny_llama: Path) -> Iterator[Any]:
+    """A real engine over the tiny random model; leave it open."""
+    from backend.engine import Engine
+    from backend.engine_config import EngineConfig
+
+    engine = Engine.open(
+        EngineConfig(model=tiny_llama, precision="float32", block_tokens=128, kv_budget=8 << 20)
+    )
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def tiny_services(
+    start: Callable[..., Services], settings: Settings, tiny_engine: Any, tiny_llama: Path
+) -> Services:
+    """Services over the tiny engine; its model is called by its folder's name."""
+    chosen = settings.model_copy(update={"model": str(tiny_llama)})
+    return start(settings=chosen, engine=tiny_engine)
+
+
+@pytest.fixture
+def tiny(tiny_services: Services) -> Iterator[TestClient]:
+    """A client whose POSTs to /v1 name the tiny model."""
+    from app.api import create_app
+
+    application = create_app(tiny_services)
+    with TestClient(application, raise_server_exceptions=False) as opened:
+        yield opened
+
+
 def wait_final(client: TestClient, document_id: str, seconds: float = 20.0) -> dict[str, Any]:
     """The document's JSON once nothing changes any more."""
     end = time.monotonic() + seconds

@@ -20,6 +20,7 @@ def test_upload_then_read_back(client: TestClient, upload: Any) -> None:
     assert document["status"] == "completed"
     assert document["askable"] is True
     assert document["ready_tokens"] == document["total_tokens"] > 0
+    assert document["read"] == {"computed_tokens": document["total_tokens"], "reused_tokens": 0}
     text = client.get(f"{DOCUMENTS}/{document['id']}/text").json()
     assert text["total_chars"] == len(text["text"])
     part = client.get(f"{DOCUMENTS}/{document['id']}/text", params={"start": 3, "end": 9}).json()

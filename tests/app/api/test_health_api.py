@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from types import SimpleNamespace
 from typing import Any
@@ -53,3 +54,18 @@ def test_metrics_count_requests_uploads_and_answers(client: TestClient, upload: 
     assert "fineprint_answer_ttft_seconds_count 1.0" in text
     assert "fineprint_answers_waiting 0.0" in text
     assert "fineprint_documents 1.0" in text
+
+
+def test_metrics_show_the_engines_counters(client: TestClient, services: Any) -> None:
+    text = client.get("/metrics").text
+    for line in (
+        'fineprint_kv_block_lookups_total{result="hit"} 5.0',
+        'fineprint_kv_block_lookups_total{result="miss"} 4.0',
+        "fineprint_kv_blocks_evicted_total 3.0",
+        "fineprint_engine_read_tokens_total 2560.0",
+        "fineprint_kv_pages_used 40.0",
+        "fineprint_kv_pages 64.0",
+    ):
+        assert line in text
+    services.engine.counters = dataclasses.replace(services.engine.counters, hits=6)
+    assert 'lookups_total{result="hit"} 6.0' in client.get("/metrics").text, "read at each scrape"

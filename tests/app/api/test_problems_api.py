@@ -16,7 +16,6 @@ from app.api.middleware import BODY_LIMIT
     [
         ("GET", "/api/v1/nothing", None, 404, "not_found"),
         ("GET", "/api/v1/comparisons", None, 404, "not_found"),
-        ("GET", "/v1/models", None, 404, "not_found"),
         ("GET", "/nowhere", None, 404, "not_found"),
         ("PATCH", "/api/v1/documents", None, 405, "method_not_allowed"),
         ("GET", "/api/v1/documents/doc_x", None, 404, "not_found"),

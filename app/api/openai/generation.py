@@ -1,0 +1,77 @@
+"""A run of plain generation on its way out: whole or streamed, for both kinds of completion."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+
+import anyio
+from fastapi import Request, Response
+from fastapi.responses import JSONResponse
+
+from app.api.following import ready_or_left, turns
+from app.api.openai.delivery import DONE, PATIENCE_SECONDS, STOPPING, Chunk, ChunkStream
+from app.api.openai.envelope import error_body
+from app.api.openai.replies import Reply
+from app.api.problems import Problem
+from app.completion_run import CompletionRun
+from app.errors import Unavailable
+
+
+async def send_generation(reply: Reply, request: Request, *, stream: bool) -> Response:
+    """The reply to `request`. The run ends with it, whoever ends first."""
+    run = reply.run
+    try:
+        if not stream:
+            return await _whole(reply, request)
+        await ready_or_left(run, request, lambda: _has_begun(run), PATIENCE_SECONDS)
+        _raise_failure(run)
+    except BaseException:
+        run.cancel()
+        raise
+    return ChunkStream(lambda stopping: _chunks(reply, stopping), run.cancel)
+
+
+async def _whole(reply: Reply, request: Request) -> Response:
+    run = reply.run
+    if not await ready_or_left(run, request, lambda: run.finished):
+        run.cancel()
+        return Problem(400, "client_left", "The client closed the connection.")
+    _raise_failure(run)
+    return JSONResponse(reply.whole())
+
+
+def _has_begun(run: CompletionRun) -> bool:
+    return bool(run.events_after(0))
+
+
+def _raise_failure(run: CompletionRun) -> None:
+    """Unavailable when a choice failed, or was ended by the server's stopping."""
+    if run.error:
+        raise Unavailable(run.error, code="engine_error")
+    if run.cancelled and run.finished and run.outcome == "cancelled":
+        raise Unavailable("The server is stopping. Try again when it is back.")
+
+
+async def _chunks(reply: Reply, stopping: anyio.Event) -> AsyncIterator[Chunk]:
+    run = reply.run
+    told = 0
+    async with contextlib.aclosing(turns(run, stopping)) as steps:
+        async for turn in steps:
+            for item in run.events_after(told):
+                told += 1
+                if item.event.finish_reason in ("error", "cancelled"):
+                    yield _failure(run)
+                    return
+                for chunk in reply.chunks(item):
+                    yield chunk
+            if turn == "stopping":
+                yield STOPPING
+                return
+    if reply.ends_with_usage:
+        yield reply.usage_chunk()
+    yield DONE
+
+
+def _failure(run: CompletionRun) -> Chunk:
+    return error_body(503, "engine_error", run.error) if run.error else STOPPING

@@ -1,0 +1,129 @@
+"""One plain generation on its way, with one or several choices, as those see it who wait for it.
+
+Buffers the engine's events, so that whoever follows takes them at their own pace. It does not know
+HTTP, text templates or documents.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from backend.types import EngineTimings, TokenEvent, Usage
+
+Outcome = Literal["completed", "cancelled", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceEvent:
+    """An event of one of the choices; `choice` counts from 0."""
+
+    choice: int
+    event: TokenEvent
+
+
+class CompletionRun:
+    """Choices that are generated side by side. Thread-safe.
+
+    `arrived` is the moment (`time.perf_counter`) at which the request came in. A choice that fails
+    ends the others. `on_cancel` is called with the number of a choice that shall end.
+    """
+
+    def __init__(
+        self,
+        run_id: str,
+        prompt_tokens: tuple[int, ...],
+        *,
+        arrived: float,
+        on_cancel: Callable[[str], None],
+    ) -> None:
+        """`prompt_tokens` holds the prompt's length for each choice."""
+        self.id = run_id
+        self.created = int(time.time())
+        self.prompt_tokens = prompt_tokens
+        self.error = ""
+        self.first_token_s: float | None = None
+        self._arrived = arrived
+        self._on_cancel = on_cancel
+        self._lock = threading.Lock()
+        self._events: list[ChoiceEvent] = []
+        self._open = set(range(len(prompt_tokens)))
+        self._cancelled = False
+        self._notify: set[Callable[[], None]] = set()
+
+    @property
+    def finished(self) -> bool:
+        """Whether every choice has its last event."""
+        with self._lock:
+            return not self._open
+
+    @property
+    def outcome(self) -> Outcome:
+        """How a finished run ended."""
+        if self.error:
+            return "failed"
+        ends = (item.event.finish_reason for item in self.events_after(0))
+        return "cancelled" if "cancelled" in ends else "completed"
+
+    def choice_id(self, choice: int) -> str:
+        """The engine's name for a choice."""
+        return f"{self.id}-{choice}"
+
+    def events_after(self, count: int) -> tuple[ChoiceEvent, ...]:
+        """All events but the first `count`, in the order in which they came."""
+        with self._lock:
+            return tuple(self._events[count:])
+
+    def finished_choices(self) -> tuple[tuple[Usage, EngineTimings], ...]:
+        """Counts and times of the choices that the engine has ended."""
+        return tuple(
+            (item.event.usage, item.event.timings)
+            for item in self.events_after(0)
+            if item.event.usage is not None and item.event.timings is not None
+        )
+
+    @contextlib.contextmanager
+    def followed(self, notify: Callable[[], None]) -> Iterator[None]:
+        """Calls `notify` (from another thread, it must not block) after every new event."""
+        with self._lock:
+            self._notify.add(notify)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._notify.discard(notify)
+
+    def cancel(self) -> None:
+        """End what is not over yet; harmless when all is."""
+        with self._lock:
+            self._cancelled = True
+            left = tuple(self._open)
+        for choice in left:
+            self._on_cancel(self.choice_id(choice))
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it was asked to end."""
+        return self._cancelled
+
+    def publish(self, choice: int, event: TokenEvent) -> bool:
+        """Appends an event and wakes the followers. True: it was the last of all."""
+        with self._lock:
+            if self.first_token_s is None and event.token_id is not None:
+                self.first_token_s = time.perf_counter() - self._arrived
+            self._events.append(ChoiceEvent(choice, event))
+            if event.finish_reason is not None:
+                self._open.discard(choice)
+            if event.finish_reason == "error" and not self.error:
+                self.error = event.error or "The engine failed."
+            over = not self._open
+            followers = tuple(self._notify)
+        if event.finish_reason == "error" and not over:
+            self.cancel()
+        for notify in followers:
+            notify()
+        return over

@@ -1,0 +1,212 @@
+"""Plain generation: prompts or chat messages in, runs of token events out.
+
+This is the model as it is, without documents, retrieval or checks; questions about documents are
+`app.ask`. A thread for each choice carries the engine's events to its run. Does not know HTTP.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from app.completion_run import CompletionRun
+from app.errors import AppError, BadRequest, TooManyQuestions, Unavailable
+from backend.errors import (
+    BackendError,
+    ChatTemplateError,
+    EngineBusy,
+    EngineClosed,
+    InvalidSampling,
+    RequestTooLarge,
+)
+from backend.types import Request, SamplingParams, TokenEvent
+
+if TYPE_CHECKING:
+    from backend.engine import Engine
+    from backend.stream import TokenStream
+    from backend.tokenizer import Tokenizer
+
+logger = logging.getLogger(__name__)
+
+LIMIT = 64
+"""Choices generated at the same time: the engine batches them, and each holds a context of its own
+in memory."""
+
+
+class Completions:
+    """Starts and ends runs of plain generation. Close it to cancel what is left."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        limit: int = LIMIT,
+        on_finished: Callable[[CompletionRun], None] | None = None,
+    ) -> None:
+        self._engine = engine
+        self._limit = limit
+        self._on_finished = on_finished
+        self._lock = threading.Lock()
+        self._live = 0
+        self._runs: set[CompletionRun] = set()
+        self._threads: set[threading.Thread] = set()
+        self._closed = False
+
+    def start(
+        self,
+        prompts: Sequence[tuple[int, ...]],
+        sampling: SamplingParams,
+        *,
+        n: int = 1,
+        fill_window: bool = False,
+        arrived: float | None = None,
+    ) -> CompletionRun:
+        """Generate `n` choices for each of the prompts (token ids), the choices of the first prompt
+        first. With a seed, choice i of a prompt has `seed + i`. `fill_window`: instead of
+        `max_tokens` the answer may have what the model's window leaves.
+
+        Raises BadRequest (`context_length_exceeded` when it can't fit), TooManyQuestions,
+        Unavailable; then nothing is left running.
+        """
+        wanted = [
+            (prompt, self._sampling(prompt, sampling, choice, fill_window))
+            for prompt in prompts
+            for choice in range(n)
+        ]
+        run = CompletionRun(
+            uuid.uuid4().hex,
+            tuple(len(prompt) for prompt, _ in wanted),
+            arrived=time.perf_counter() if arrived is None else arrived,
+            on_cancel=self._engine.cancel,
+        )
+        self._admit(run, len(wanted))
+        streams: list[TokenStream] = []
+        try:
+            for number, (prompt, params) in enumerate(wanted):
+                request = Request(run.choice_id(number), prompt, params)
+                streams.append(self._engine.generate(request))
+        except BackendError as error:
+            for stream in streams:
+                stream.close()
+            self._leave(run, len(wanted))
+            raise _translated(error) from error
+        for number, stream in enumerate(streams):
+            thread = threading.Thread(
+                target=self._carry, args=(run, number, stream), name="completion", daemon=True
+            )
+            with self._lock:
+                self._threads.add(thread)
+            thread.start()
+        return run
+
+    def close(self, timeout: float = 10.0) -> None:
+        """Cancels every run and waits for its end; no run can be started afterwards."""
+        with self._lock:
+            self._closed = True
+            runs, threads = tuple(self._runs), tuple(self._threads)
+        for run in runs:
+            run.cancel()
+        deadline = time.monotonic() + timeout
+        for thread in threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _sampling(
+        self, prompt: Sequence[int], sampling: SamplingParams, choice: int, fill_window: bool
+    ) -> SamplingParams:
+        window = self._engine.config.max_positions
+        if len(prompt) >= window:
+            raise too_long(len(prompt), None, window)
+        if fill_window:
+            sampling = dataclasses.replace(sampling, max_tokens=window - len(prompt))
+        elif len(prompt) + sampling.max_tokens > window:
+            raise too_long(len(prompt), sampling.max_tokens, window)
+        if sampling.seed is not None and choice:
+            # Seeds are 64 bits wide; past the highest it goes on with the lowest.
+            seed = (sampling.seed + choice + 2**63) % 2**64 - 2**63
+            sampling = dataclasses.replace(sampling, seed=seed)
+        return sampling
+
+    def _admit(self, run: CompletionRun, choices: int) -> None:
+        with self._lock:
+            if self._closed:
+                raise Unavailable("The server is stopping. Try again in a moment.")
+            if choices > self._limit:
+                raise BadRequest(
+                    f"The request asks for {choices} choices at once; the limit is {self._limit}. "
+                    "Lower n or send fewer prompts.",
+                    details={"param": "n"},
+                )
+            if self._live + choices > self._limit:
+                raise TooManyQuestions(
+                    f"{self._live} generations are under way and the limit is {self._limit}. Try "
+                    "again in a moment.",
+                    code="rate_limit_exceeded",
+                )
+            self._live += choices
+            self._runs.add(run)
+
+    def _leave(self, run: CompletionRun, choices: int) -> None:
+        with self._lock:
+            self._live -= choices
+            self._runs.discard(run)
+
+    def _carry(self, run: CompletionRun, choice: int, stream: TokenStream) -> None:
+        """Runs in a thread of its own until the choice is over."""
+        over = False
+        try:
+            for event in stream:
+                over = run.publish(choice, event)
+        except BackendError as error:
+            over = run.publish(choice, _failure(run.choice_id(choice), str(error)))
+        finally:
+            with self._lock:
+                self._live -= 1
+                self._threads.discard(threading.current_thread())
+                if over:
+                    self._runs.discard(run)
+            if over and self._on_finished is not None:
+                self._on_finished(run)
+
+
+def chat_prompt(tokenizer: Tokenizer, messages: Sequence[Mapping[str, str]]) -> tuple[int, ...]:
+    """The model's chat template over `messages` ("role", "content"), as token ids. Raises
+    BadRequest when the template is missing or refuses them."""
+    try:
+        text = tokenizer.chat(messages)
+    except ChatTemplateError as error:
+        raise BadRequest(str(error), details={"param": "messages"}) from error
+    return tuple(tokenizer.encode(text, special=True))
+
+
+def too_long(prompt: int, answer: int | None, window: int) -> BadRequest:
+    """The error of a prompt (`prompt` tokens, with `answer` more to come) beyond the window."""
+    more = "" if answer is None else f" and the answer may have {answer:,} more"
+    return BadRequest(
+        f"The prompt has {prompt:,} tokens{more}; the model's window is {window:,}. Shorten it or "
+        "lower max_tokens. To ask about a long document, upload it (POST /api/v1/documents) and "
+        "pass its id in document_ids of /v1/chat/completions.",
+        code="context_length_exceeded",
+        details={"param": "messages" if answer is None else "max_tokens"},
+    )
+
+
+def _translated(error: BackendError) -> AppError:
+    if isinstance(error, EngineBusy):
+        return TooManyQuestions(str(error), code="rate_limit_exceeded")
+    if isinstance(error, EngineClosed):
+        return Unavailable(str(error), code="engine_closed")
+    if isinstance(error, RequestTooLarge):
+        return BadRequest(str(error), code="context_length_exceeded")
+    if isinstance(error, InvalidSampling):
+        return BadRequest(str(error), code="invalid_value")
+    logger.error("a generation could not be started", exc_info=error)
+    return Unavailable(str(error), code="engine_error")
+
+
+def _failure(request_id: str, error: str) -> TokenEvent:
+    return TokenEvent(request_id, 0, None, "", finish_reason="error", error=error)

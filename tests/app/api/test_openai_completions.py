@@ -1,0 +1,221 @@
+"""/v1/completions, /v1/models and OpenAI's error shape, over a tiny random model."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from app.api.middleware import PROMPT_LIMIT
+from app.completions import Completions
+from app.errors import BadRequest, TooManyQuestions, Unavailable
+from backend.errors import EngineBusy, EngineClosed
+from backend.types import SamplingParams
+
+TEXT = "The Supplier shall deliver"
+
+
+@pytest.fixture
+def complete(tiny: TestClient, tiny_services: Any) -> Any:
+    model = tiny_services.settings.model
+
+    def send(**body: Any) -> Any:
+        whole = {"model": model, "prompt": TEXT, "ignore_eos": True, "seed": 1} | body
+        return tiny.post("/v1/completions", json=whole)
+
+    return send
+
+
+def test_text_and_its_token_ids_are_the_same_prompt(complete: Any, tiny_engine: Any) -> None:
+    body = complete().json()
+    assert body["object"] == "text_completion"
+    assert body["choices"][0]["finish_reason"] == "length"
+    assert body["usage"]["completion_tokens"] == 16, "OpenAI's default"
+    ids = tiny_engine.tokenizer.encode(TEXT)
+    assert complete(prompt=ids).json()["choices"][0]["text"] == body["choices"][0]["text"]
+    assert body["usage"]["prompt_tokens"] == len(ids)
+
+
+def test_several_prompts_have_their_choices_in_order(complete: Any, tiny_engine: Any) -> None:
+    prompts = [TEXT, "合同"]
+    single = [complete(prompt=prompt).json() for prompt in prompts]
+    for sent in (prompts, [tiny_engine.tokenizer.encode(prompt) for prompt in prompts]):
+        body = complete(prompt=sent, n=2).json()
+        assert [choice["index"] for choice in body["choices"]] == [0, 1, 2, 3]
+        texts = [choice["text"] for choice in body["choices"]]
+        assert texts[::2] == [one["choices"][0]["text"] for one in single]
+        assert body["usage"]["prompt_tokens"] == sum(
+            one["usage"]["prompt_tokens"] for one in single
+        )
+
+
+def test_control_tokens_in_a_raw_prompt_are_control_tokens(complete: Any, tiny_engine: Any) -> None:
+    prompt = "<|im_start|>user\nPrice?<|im_end|>\n"
+    ids = tiny_engine.tokenizer.encode(prompt, special=True)
+    assert complete(prompt=prompt).json()["usage"]["prompt_tokens"] == len(ids)
+    assert ids[0] == tiny_engine.tokenizer.control_ids["<|im_start|>"]
+
+
+def test_logprobs_of_text(complete: Any) -> None:
+    choice = complete(logprobs=2, max_tokens=6).json()["choices"][0]
+    told = choice["logprobs"]
+    assert len(told["tokens"]) == len(told["token_logprobs"]) == len(told["text_offset"]) == 6
+    assert told["text_offset"][0] == 0
+    lengths = [len(token) for token in told["tokens"]]
+    assert told["text_offset"][1:] == [sum(lengths[: i + 1]) for i in range(5)]
+    assert all(1 <= len(best) <= 2 for best in told["top_logprobs"])
+
+
+@pytest.mark.parametrize(
+    ("change", "param"),
+    [
+        ({"prompt": ""}, "prompt"),
+        ({"prompt": []}, "prompt"),
+        ({"prompt": [1, 100_000]}, "prompt"),
+        ({"prompt": [1, -1]}, "prompt"),
+        ({"prompt": [True]}, "prompt"),
+        ({"prompt": ["a", 1]}, "prompt"),
+        ({"prompt": {"a": 1}}, "prompt"),
+        ({"prompt": None}, "prompt"),
+        ({"echo": True}, "echo"),
+        ({"suffix": "end"}, "suffix"),
+        ({"best_of": 2}, "best_of"),
+        ({"document_ids": ["doc_1"]}, "document_ids"),
+        ({"prompt": ["a"] * 64, "n": 2}, "n"),
+    ],
+)
+def test_bad_parameters_are_named(complete: Any, change: dict[str, Any], param: str) -> None:
+    reply = complete(**change)
+    assert (reply.status_code, reply.json()["error"]["param"]) == (400, param), reply.text
+
+
+def test_models(tiny: TestClient, tiny_services: Any, tiny_engine: Any) -> None:
+    listed = tiny.get("/v1/models", headers={"authorization": "Bearer whatever"}).json()
+    (model,) = listed["data"]
+    assert listed["object"] == "list"
+    assert model["max_model_len"] == tiny_engine.config.max_positions
+    assert tiny.get(f"/v1/models/{model['id']}").json() == model
+    assert tiny.get(f"/v1/models/{tiny_services.settings.model}").status_code == 200
+
+
+def test_the_default_model_has_its_names(client: TestClient) -> None:
+    assert client.get("/v1/models").json()["data"][0]["id"] == "smollm2-135m-instruct"
+    for name in ("SmolLM2-135M-Instruct", "smollm2-135m"):
+        assert client.get(f"/v1/models/{name}").json()["id"] == "smollm2-135m-instruct"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "code"),
+    [
+        ("GET", "/v1", None, 404, "not_found"),
+        ("GET", "/v1/embeddings", None, 404, "not_found"),
+        ("GET", "/v1/models/gpt-4", None, 404, "model_not_found"),
+        ("GET", "/v1/models/a/b", None, 404, "model_not_found"),
+        ("GET", "/v1/completions", None, 405, "method_not_allowed"),
+        ("POST", "/v1/completions", b"{", 400, "bad_json"),
+        ("POST", "/v1/completions", b"[]", 400, "bad_request"),
+        ("POST", "/v1/completions", b"[" * 100_000, 400, "bad_json"),
+        ("POST", "/v1/completions", b'{"model": "gpt-4", "prompt": "x"}', 404, "model_not_found"),
+        ("POST", "/v1/completions", b'{"model": "\\ud800", "prompt": "x"}', 400, "invalid_value"),
+        ("POST", "/v1/completions", b'{"prompt": "x"}', 400, "invalid_value"),
+        ("POST", "/v1/completions", b" " * (PROMPT_LIMIT + 1), 413, "too_large"),
+    ],
+)
+def test_every_error_has_openais_shape(
+    tiny: TestClient, method: str, path: str, body: bytes | None, status: int, code: str
+) -> None:
+    headers = {"content-type": "application/json", "x-request-id": "trace-9"}
+    reply = tiny.request(method, path, content=body, headers=headers)
+    assert (reply.status_code, reply.headers["content-type"]) == (status, "application/json")
+    assert int(reply.headers["content-length"]) == len(reply.content)
+    assert reply.headers["x-request-id"] == "trace-9"
+    assert set(reply.json()) == {"error"}
+    error = reply.json()["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    assert error["code"] == code
+    assert error["message"] and error["type"] == "invalid_request_error"
+
+
+def test_pages_of_other_sites_may_not_use_it(tiny: TestClient) -> None:
+    reply = tiny.post("/v1/completions", json={}, headers={"origin": "http://evil.example"})
+    assert (reply.status_code, reply.json()["error"]["type"]) == (403, "permission_error")
+
+
+def test_what_breaks_inside_is_told_in_the_same_shape(
+    tiny: TestClient, complete: Any, tiny_engine: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for raised, status, kind in (
+        (EngineBusy("Too many wait."), 429, "rate_limit_error"),
+        (EngineClosed("It is closed."), 503, "server_error"),
+        (RuntimeError("boom"), 500, "server_error"),
+    ):
+
+        def fail(*_: object, error: Exception = raised) -> None:
+            raise error
+
+        monkeypatch.setattr(tiny_engine, "generate", fail)
+        reply = complete()
+        assert (reply.status_code, reply.json()["error"]["type"]) == (status, kind)
+        assert ("retry-after" in reply.headers) == (status in (429, 503))
+        assert "boom" not in reply.text
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_failure_before_the_first_token_is_a_status(
+    complete: Any, tiny_engine: Any, monkeypatch: pytest.MonkeyPatch, stream: bool
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(tiny_engine, "_prefill", fail)
+    reply = complete(stream=stream, n=2)
+    assert reply.status_code == 503
+    assert reply.json()["error"]["code"] == "engine_error"
+
+
+def test_a_failure_in_mid_stream_is_the_last_event(
+    complete: Any, tiny_engine: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decode, steps = tiny_engine._decode, itertools.count()
+
+    def fail(batch: object) -> None:
+        time.sleep(0.1)
+        if next(steps) == 3:
+            raise RuntimeError("out of memory")
+        decode(batch)
+
+    monkeypatch.setattr(tiny_engine, "_decode", fail)
+    reply = complete(stream=True)
+    lines = [line for line in reply.text.split("\n") if line]
+    assert reply.status_code == 200
+    assert '"error":{"message":"out of memory","type":"server_error"' in lines[-1]
+    assert "[DONE]" not in reply.text
+
+
+def test_no_more_choices_at_once_than_the_limit(tiny_engine: Any) -> None:
+    ended = threading.Event()
+    completions = Completions(tiny_engine, limit=2, on_finished=lambda _: ended.set())
+    long = SamplingParams(max_tokens=3000, ignore_eos=True)
+    with pytest.raises(BadRequest, match="Lower n"):
+        completions.start([(5,)], long, n=3)
+    run = completions.start([(5,)], long, n=2)
+    with pytest.raises(TooManyQuestions, match="limit is 2"):
+        completions.start([(5,)], long)
+    run.cancel()
+    assert ended.wait(5)
+    assert run.outcome == "cancelled"
+    completions.start([(5,)], SamplingParams(max_tokens=1), n=2)
+    completions.close()
+    with pytest.raises(Unavailable):
+        completions.start([(5,)], long)
+
+
+def test_closing_ends_what_is_under_way(tiny_engine: Any) -> None:
+    completions = Completions(tiny_engine)
+    run = completions.start([(5,), (6,)], SamplingParams(max_tokens=3000, ignore_eos=True))
+    completions.close()
+    assert run.finished and run.outcome == "cancelled"
