@@ -2,6 +2,7 @@
 
     EvalError
     ├── DatasetError     a question set can't be read; says file, line and what to do
+    ├── HubUnavailable   a question set can't be fetched
     ├── BadSwitch        an unknown switch or value; names those there are
     ├── RunError         a run's folder holds another run, or is in use
     ├── PeerError        an endpoint did not answer as an OpenAI-compatible server does
@@ -27,6 +28,13 @@ class DatasetError(EvalError):
     """A question set can't be read."""
 
     code = "bad_dataset"
+
+
+class HubUnavailable(EvalError):
+    """The hub can't be reached to fetch a question set."""
+
+    status = 503
+    code = "hub_unavailable"
 
 
 class BadSwitch(EvalError):

@@ -77,14 +77,20 @@ def open_dataset(path: Path, form: Form | None = None) -> Iterator[EvalDocument]
     Raises DatasetError, which names file, line and what to do, when the documents are asked for.
     """
     found = form or detect_form(path)
-    if found not in FORMS:
-        raise _unknown(Place(path), f'"{found}" is no form of question sets')
     reader = FORMS[found]
     if path.is_dir() and not reader.folders:
         names = sorted(child.name for child in path.iterdir() if child.is_file())
         problem = f"this is a folder; {found} is read from a file"
         raise Place(path).error(problem, f"Name one of {', '.join(names[:8]) or 'its files'}")
     yield from unique_names(reader.read(path))
+
+
+def named_form(name: str) -> Form:
+    """The form of this name. Raises DatasetError, which lists those there are."""
+    known: dict[str, Form] = {form: form for form in FORM_NAMES}
+    if name not in known:
+        raise DatasetError(f"There is no form {name!r}. There are: {', '.join(known)}.")
+    return known[name]
 
 
 def detect_form(path: Path) -> Form:

@@ -1,0 +1,1 @@
+"""Generated tasks over real text: facts planted in long documents, and questions about them."""
