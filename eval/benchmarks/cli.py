@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import typer
 
+from eval.benchmarks.decode_command import decode
+from eval.benchmarks.mixed.command import mixed
 from eval.benchmarks.ttft_command import ttft
 
 commands = typer.Typer(help="Measure speed, each figure with its conditions.", no_args_is_help=True)
 commands.command("ttft")(ttft)
+commands.command("decode")(decode)
+commands.command("mixed")(mixed)

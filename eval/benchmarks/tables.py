@@ -87,6 +87,44 @@ def ttft_tables(results: Mapping[str, object]) -> list[Table]:
     return tables
 
 
+def decode_tables(results: Mapping[str, object]) -> list[Table]:
+    """Time per token, and what was left out."""
+    cells, skipped = cast(Rows, results["cells"]), cast(Rows, results["skipped"])
+    tables = [
+        make_table(
+            "decoding (context: mean while timed)",
+            ["context from", "wanted", "context", "batch", "decoding", "ms/token", "tokens/s"],
+            [
+                [
+                    str(row["source"]),
+                    show_length(cast(int, row["context"])),
+                    show(row["mean_context"]),
+                    show(row["batch"]),
+                    _decoding(row),
+                    show(row["ms_per_token"], 1),
+                    show(row["tokens_per_s"], 1),
+                ]
+                for row in cells
+            ],
+        )
+    ]
+    if skipped:
+        rows = [
+            [str(row["source"]), show_length(cast(int, row["context"])), show(row["batch"]),
+             str(row["why"])]
+            for row in skipped
+        ]  # fmt: skip
+        tables.append(make_table("not measured", ["context from", "wanted", "batch", "why"], rows))
+    return tables
+
+
+def _decoding(row: Mapping[str, object]) -> str:
+    """The engine guesses when it decodes one sequence greedily."""
+    if row["decoding"] == "sampled":
+        return "sampled, nothing guessed"
+    return "greedy, guessing" if row["batch"] == 1 else "greedy, nothing guessed"
+
+
 def _dense_row(row: Mapping[str, object], ratio: Mapping[str, object]) -> list[str]:
     bound = "≥ " if ratio["lower_bound"] else ""
     return [
