@@ -7,8 +7,8 @@ how replies come about nor what they are worth.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, closing
 
 from backend.errors import RequestTooLarge
 from eval.errors import RunError
@@ -35,17 +35,18 @@ def ask_all(
     killed it has one.
     """
     for planned in sample.opened(skip):
-        for record in _records(planned, answerer):
-            folder.add(record)
-            ended(record)
-            if not answerer.alive:
-                raise RunError(
-                    f"The engine stopped at question {record.qid}: {record.error}. The same "
-                    "command goes on with the next question."
-                )
+        with closing(_records(planned, answerer)) as records:
+            for record in records:
+                folder.add(record)
+                ended(record)
+                if not answerer.alive:
+                    raise RunError(
+                        f"The engine stopped at question {record.qid}: {record.error}. The same "
+                        "command goes on with the next question."
+                    )
 
 
-def _records(planned: Planned, answerer: Answerer) -> Iterator[SampleRecord]:
+def _records(planned: Planned, answerer: Answerer) -> Generator[SampleRecord, None, None]:
     document = planned.document
     with ExitStack() as stack:
         try:

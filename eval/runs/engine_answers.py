@@ -76,7 +76,8 @@ class EngineAnswerer:
                 len(loaded.tokens.token_ids),
             )  # fmt: skip
         finally:
-            self.engine.forget(loaded.tokens.key)
+            if self.engine.alive:
+                self.engine.forget(loaded.tokens.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +108,33 @@ class _EvidenceSession:
     doc_tokens: int
 
     def reply(self, question: Question) -> Reply:
+        before = self._computed()
         if self.switches.run.answer == "checked":
             reply = self._checked(question)
         else:
             reply = self._free(question)
+        # Not from the stream's last event: a phrasing that fails its checks never gets there.
+        read = self._reinjected(reply) if self.mode == "text" else self._computed() - before
         found, plan = self._material(question)
         return replace(
             reply,
+            usage=replace(reply.usage, read_tokens=read),
             hits=hit_spans(found),
             nll=answer_nll(self.engine, plan, question) if self.switches.run.nll else None,
             choice=best_choice(self.engine, plan, question),
         )
+
+    def _computed(self) -> int:
+        """Tokens of the document that went through the model so far."""
+        progress = self.engine.progress(self.document.tokens.key)
+        return progress.computed_tokens if progress else 0
+
+    def _reinjected(self, reply: Reply) -> int:
+        """Tokens of the document that the model was given as text, which it computes each time."""
+        quotes = [citation.quote for citation in reply.citations if self.switches.ask.phrase]
+        if not quotes:
+            return reply.usage.read_tokens
+        return sum(len(self.engine.tokenizer.encode(quote)) for quote in quotes)
 
     def _checked(self, question: Question) -> Reply:
         answer: Answer | None = None
@@ -166,7 +183,12 @@ class _EvidenceSession:
         if self.switches.run.refusal_hint:
             words = hinted(words, language)
         _, plan = self._material(question, words)
-        return written(self.engine, plan, self.switches.ask.max_tokens, started)
+        reply = written(self.engine, plan, self.switches.ask.max_tokens, started)
+        if self.mode == "evidence":
+            return reply
+        bare = plan_prompt(self.engine.tokenizer, words, language, ())
+        given = len(plan.prompt_ids) - len(bare.prompt_ids)
+        return replace(reply, usage=replace(reply.usage, read_tokens=given))
 
     def _material(self, question: Question, words: str = "") -> tuple[Found, PromptPlan]:
         """What was found, and the prompt with it. `words` are put to the model instead of the
@@ -213,6 +235,8 @@ class _DenseSession:
         reply = written(
             self.engine, self._plan(words, language), self.switches.ask.max_tokens, started
         )
+        # A dense prompt is computed anew for each question.
+        reply = replace(reply, usage=replace(reply.usage, read_tokens=self.doc_tokens))
         if self.switches.run.answer == "checked":
             reply = replace(reply, marked=unverified(reply.shown, [self.text]))
         plan = self._plan(question.question, language)

@@ -47,7 +47,8 @@ class Completion:
 
 
 class PeerClient:
-    """`endpoint` is the base URL, with /v1. Close it when done."""
+    """`endpoint` is the base URL, with /v1; `shown_endpoint` is it without a user or password, for
+    records. Close it when done."""
 
     def __init__(
         self, endpoint: str, model: str, *, api_key: str = "", timeout_s: float = 300.0
@@ -61,19 +62,17 @@ class PeerClient:
             )
         self.model = model
         self.timeout_s = timeout_s
-        self.endpoint = endpoint.rstrip("/")
+        self.shown_endpoint = urlunsplit(
+            parts._replace(netloc=parts.netloc.rpartition("@")[2])
+        ).rstrip("/")
+        # A user in the URL would take the place of the key.
+        self.endpoint = self.shown_endpoint if api_key else endpoint.rstrip("/")
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._http = httpx.Client(headers=headers, timeout=httpx.Timeout(timeout_s, connect=10.0))
 
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
-
-    @property
-    def shown_endpoint(self) -> str:
-        """The endpoint without a user or password, for records."""
-        parts = urlsplit(self.endpoint)
-        return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
     def check(self) -> None:
         """Ask for the list of models, to find out before a run that nobody is there. Raises
