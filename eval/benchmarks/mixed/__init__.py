@@ -1,0 +1,1 @@
+"""`fineprint bench mixed`: many documents at once, sent to a running server."""
