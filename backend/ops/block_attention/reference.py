@@ -1,0 +1,50 @@
+"""The specification: block by block, all keys in view, full scores and one softmax in float32
+(float64 stays float64)."""
+
+from __future__ import annotations
+
+import torch
+
+from backend.layers.rope import rotate
+from backend.ops.block_attention.plan import ReadPlan
+
+
+def block_attention(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    plan: ReadPlan,
+    extra: tuple[torch.Tensor, torch.Tensor] | None,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
+) -> torch.Tensor:
+    """See the package."""
+    exact = torch.float64 if q.dtype == torch.float64 else torch.float32
+    heads, kv_heads, width = q.shape[1], k.shape[1], q.shape[2]
+    keys, values = (k, v) if extra is None else _join(extra, (k, v))
+    out = torch.empty_like(q)
+    for block in plan.blocks:
+        start, end = plan.extra_rows + block.first, plan.extra_rows + block.last
+        own = torch.arange(start - block.lead, end)
+        listed = plan.prefixes[block.prefix][: block.seen] if block.seen else own[:0]
+        rows = torch.cat((listed.long(), own)).to(q.device)
+        new, length = block.last - block.first, len(rows)
+        angles = cos[:length, None].to(exact), sin[:length, None].to(exact)
+        # The keys are rounded to the cache's dtype after rotation, as every implementation does.
+        seen_k = rotate(keys[rows], *angles).to(exact)
+        seen_v = values[rows].to(exact)
+        asked = rotate(q[block.first : block.last], *(table[-new:] for table in angles)).to(exact)
+        grouped = asked.view(new, kv_heads, heads // kv_heads, width)
+        scores = torch.einsum("nhgd,mhd->hgnm", grouped, seen_k) * width**-0.5
+        last = torch.arange(length - new, length, device=q.device)
+        hidden = torch.arange(length, device=q.device)[None, :] > last[:, None]
+        weights = scores.masked_fill(hidden, float("-inf")).softmax(-1)
+        read = torch.einsum("hgnm,mhd->nhgd", weights, seen_v)
+        out[block.first : block.last] = read.reshape(new, heads, width).to(q.dtype)
+    return out
+
+
+def _join(
+    first: tuple[torch.Tensor, torch.Tensor], second: tuple[torch.Tensor, torch.Tensor]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    return torch.cat((first[0], second[0])), torch.cat((first[1], second[1]))
