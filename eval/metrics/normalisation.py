@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 import rjieba
 
@@ -29,7 +30,7 @@ _TOKEN = re.compile(
     (?:\s?(?P<share>%|‰|percent\b|per\s?cent\b))?
   | (?P<han>[{_HAN}])
   | (?P<currency>[{_CURRENCY}])
-  | \((?P<item>an?)\)
+  | (?P<item>(?<=\()an?(?=\)))
   | (?P<word>[^\W0-9_{_HAN}][^\W_{_HAN}]*(?:\.[0-9]+)*)
     """,
     re.VERBOSE,
@@ -37,6 +38,8 @@ _TOKEN = re.compile(
 # Deleting these joins the words beside them, as SQuAD does: "non-exclusive" is one word.
 _JOINING = re.compile("[!-/:-@\\[-`{-~‘’“”]+")
 _MINUS = re.compile(rf"(?:^|[^\w)\]%.])[{_CURRENCY}]?\s?-[{_CURRENCY}]?$")
+_Placed = tuple[str, int, int]
+"""A token and its place in the folded text."""
 _ARTICLES = frozenset(("a", "an", "the"))
 _CLAUSE_WORD = re.compile(
     "(?:section|article|clause|paragraph|schedule|exhibit|part|item)s?|annex|appendix|sec|第"
@@ -53,15 +56,43 @@ def fold(text: str) -> str:
 
 
 def tokens(text: str, language: Language) -> list[str]:
-    """The tokens of `text`, in order; empty for a text of punctuation and articles."""
-    return [token for token, _, _ in _placed(fold(text), language)]
+    """Tokens for F1 and exact match, in order, as SQuAD cuts them: words joined by punctuation are
+    one, articles are left out. Empty for a text of punctuation and articles."""
+    return [token for token, _, _ in _squad_tokens(text, language)]
 
 
 def word_tokens(text: str, language: Language) -> list[str]:
     """As `tokens`, with each run of Chinese characters cut into dictionary words (rjieba)."""
+    return _in_words(_squad_tokens(text, language))
+
+
+def rouge_tokens(text: str) -> list[str]:
+    """Tokens for ROUGE, in order, as its script cuts them: punctuation divides, articles stay."""
+    return [token for token, _, _ in _placed(fold(text), join=False)]
+
+
+def rouge_word_tokens(text: str) -> list[str]:
+    """As `rouge_tokens`, with each run of Chinese characters cut into dictionary words (rjieba)."""
+    return _in_words(_placed(fold(text), join=False))
+
+
+def _squad_tokens(text: str, language: Language) -> list[_Placed]:
+    folded = fold(text)
+    placed = _placed(folded, join=True)
+    if language != "en":
+        return placed
+    return [
+        (token, start, end)
+        for token, start, end in placed
+        # "(a)" numbers an item and is no article.
+        if token not in _ARTICLES or folded[max(0, start - 1) : end + 1] == f"({token})"
+    ]
+
+
+def _in_words(placed: Sequence[_Placed]) -> list[str]:
     found: list[str] = []
     run, run_end = "", -1
-    for token, start, end in _placed(fold(text), language):
+    for token, start, end in placed:
         if not _IS_HAN.fullmatch(token):
             found += [*rjieba.cut(run), token]
             run = ""
@@ -74,9 +105,8 @@ def word_tokens(text: str, language: Language) -> list[str]:
     return [*found, *rjieba.cut(run)]
 
 
-def _placed(folded: str, language: Language) -> list[tuple[str, int, int]]:
-    """(token, start, end) in the folded text."""
-    found: list[tuple[str, int, int]] = []
+def _placed(folded: str, *, join: bool) -> list[_Placed]:
+    found: list[_Placed] = []
     glue, end = False, 0
     for match in _TOKEN.finditer(folded):
         between = folded[end : match.start()]
@@ -87,11 +117,9 @@ def _placed(folded: str, language: Language) -> list[tuple[str, int, int]]:
         elif kind == "number":
             found.append((_number(folded, match, found[-1][0] if found else ""), start, end))
         else:
-            # "(a)" numbers an item and is no article.
-            found.append((f"({match['item']})" if kind == "item" else match[kind], start, end))
-        glue = kind == "word"
-    articles = _ARTICLES if language == "en" else frozenset[str]()
-    return [(token.strip("()"), a, b) for token, a, b in found if token not in articles]
+            found.append((match[kind], start, end))
+        glue = join and kind == "word"
+    return found
 
 
 def _stands_apart(character: str) -> bool:

@@ -13,12 +13,17 @@ Pure: no engine, no files. What the numbers mean is said where they are computed
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from eval.metrics import citations, overlap
 from eval.metrics.facts import Facts, Kind, facts, share
 from eval.metrics.names import BY_NAME, METRICS
-from eval.metrics.normalisation import tokens, word_tokens
+from eval.metrics.normalisation import (
+    rouge_tokens,
+    rouge_word_tokens,
+    tokens,
+    word_tokens,
+)
 from eval.metrics.retrieval import char_recall, rank_of
 from eval.metrics.wrong_figures import wrong_figures
 from eval.types import Question, Reply, Scores, Span
@@ -100,14 +105,19 @@ def _agreement(question: Question, prediction: str, lang: Language) -> Scores:
         "em": em,
         "f1_answerable": f1,
         "em_answerable": em,
-        "rouge_l": max(overlap.rouge_l(mine, gold) for gold in golds),
+        "rouge_l": _best_rouge(prediction, question.answers, rouge_tokens),
     }
     if lang == "zh":
         words = word_tokens(prediction, lang)
         gold_words = [word_tokens(answer, lang) for answer in question.answers]
         scores["f1_words"] = max(overlap.f1(words, gold) for gold in gold_words)
-        scores["rouge_l_words"] = max(overlap.rouge_l(words, gold) for gold in gold_words)
+        scores["rouge_l_words"] = _best_rouge(prediction, question.answers, rouge_word_tokens)
     return scores | _facts_right(question.answers, prediction)
+
+
+def _best_rouge(prediction: str, gold: Sequence[str], cut: Callable[[str], list[str]]) -> float:
+    mine = cut(prediction)
+    return max(overlap.rouge_l(mine, cut(answer)) for answer in gold)
 
 
 def _facts_right(gold: Sequence[str], prediction: str) -> Scores:

@@ -4,7 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.metrics.normalisation import tokens, word_tokens
+from eval.metrics.normalisation import (
+    rouge_tokens,
+    rouge_word_tokens,
+    tokens,
+    word_tokens,
+)
 
 
 @pytest.mark.parametrize(
@@ -63,6 +68,12 @@ def test_articles_are_dropped_in_english_only() -> None:
     assert tokens("the Fee", "zh") == ["the", "fee"]
 
 
+def test_rouge_keeps_articles_and_divides_at_punctuation() -> None:
+    text = "The Seller's non-exclusive, 1,500.00 (a) U.S."
+    assert rouge_tokens(text) == ["the", "seller", "s", "non", "exclusive", "1500", "a", "u", "s"]
+    assert tokens(text, "en") == ["sellers", "nonexclusive", "1500", "a", "us"]
+
+
 def test_chinese_characters_numbers_and_latin_words() -> None:
     assert tokens("违约金为５％，共1,500.00元（RMB）。", "zh") == [
         *"违约金为",
@@ -90,6 +101,7 @@ def test_tokens_hold_no_space_and_words_hold_the_same_characters(text: str) -> N
     found = tokens(text, "zh")
     assert all(token and not any(c.isspace() for c in token) for token in found)
     assert "".join(word_tokens(text, "zh")) == "".join(found)
+    assert "".join(rouge_word_tokens(text)) == "".join(rouge_tokens(text))
 
 
 @given(st.lists(st.text(alphabet=string.ascii_lowercase, min_size=4, max_size=8), max_size=8))
