@@ -18,6 +18,8 @@ async def healthz() -> dict[str, str]:
     return {"status": "ok"}
 
 
+# /health is where load clients look for a server of OpenAI's API.
+@router.get("/health", include_in_schema=False)
 @router.get("/readyz", responses={503: {"description": "A dependency is not ready."}})
 def readyz(services: ServicesDep) -> Response:
     """Every dependency answers; 503 names the one that doesn't."""

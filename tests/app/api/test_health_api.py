@@ -22,6 +22,7 @@ def test_alive_and_ready(client: TestClient) -> None:
         "storage": True,
         "engine": True,
     }
+    assert client.get("/health").json() == ready.json(), "load clients look there"
 
 
 def test_not_ready_names_the_dependency(
