@@ -100,7 +100,9 @@ def detect_form(path: Path) -> Form:
     try:
         keys, listed = first_keys(path, _LISTS)
     except DatasetError as error:
-        raise _unknown(Place(path), error.message.rstrip(".")) from error
+        if not path.is_file() or path.stat().st_size == 0:
+            raise
+        raise DatasetError(f"{error.message} {_forms()}", details=error.details) from error
     if not listed:
         if "documents" in keys:
             return "contractnli"
@@ -138,5 +140,9 @@ def _form_of_folder(path: Path) -> Form:
 
 
 def _unknown(place: Place, problem: str) -> DatasetError:
-    forms = "; ".join(f"{name}: {reader.shape}" for name, reader in FORMS.items())
-    return place.error(problem, f"The forms that are read, to be named by --form: {forms}")
+    return place.error(problem, _forms().rstrip("."))
+
+
+def _forms() -> str:
+    shapes = "; ".join(f"{name}: {reader.shape}" for name, reader in FORMS.items())
+    return f"The forms that are read, to be named by --form: {shapes}."

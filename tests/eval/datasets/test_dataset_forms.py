@@ -339,6 +339,15 @@ def test_an_unknown_form_lists_those_there_are(tmp_path: Path) -> None:
         with pytest.raises(DatasetError) as caught:
             list(open_dataset(path))
         assert all(f"{name}: " in caught.value.message for name in FORM_NAMES)
+        assert caught.value.message.count(str(path)) == 1
+
+
+def test_a_missing_and_an_empty_file_need_no_list_of_forms(tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").touch()
+    for name, words in [("empty.jsonl", "the file is empty"), ("none.jsonl", "no such file")]:
+        with pytest.raises(DatasetError, match=words) as caught:
+            list(open_dataset(tmp_path / name))
+        assert "forms" not in caught.value.message
 
 
 def test_a_folder_for_a_file_and_a_missing_file(tmp_path: Path) -> None:
