@@ -148,7 +148,7 @@ def _times(shape: LoadShape, cell: str, round_number: int) -> Sequence[float | N
 
 
 def _planted(tokens: int, number: int, texts: Texts) -> str:
-    """A document of about `tokens` tokens with the facts spread evenly in it."""
+    """A document of at most `tokens` tokens, and not many less, with the facts spread in it."""
     salt = salt_of(number)
     facts = [
         f"[{salt}.{name}] The {name} for lot {_lot(salt)} is {currency} {amount}.\n"
@@ -160,9 +160,11 @@ def _planted(tokens: int, number: int, texts: Texts) -> str:
             f"A document of {tokens} tokens has no room for {len(FACTS)} facts; give at least "
             f"{2 * (tokens - room)}."
         )
-    lines = unique_document(room, seed=number, count=texts.count, pieces=texts.pieces).splitlines(
-        keepends=True
-    )
+    text = unique_document(room, seed=number, count=texts.count, pieces=texts.pieces)
+    lines = text.splitlines(keepends=True)
+    excess = texts.count(text) - room
+    while excess > 0:
+        excess -= texts.count(lines.pop())
     for place in reversed(range(len(facts))):
         lines.insert(round(len(lines) * (place + 1) / (len(facts) + 1)), facts[place])
     return "".join(lines)
