@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from eval.benchmarks.decode_command import decode
+from eval.benchmarks.kernels.command import kernels
 from eval.benchmarks.mixed.command import mixed
 from eval.benchmarks.ttft_command import ttft
 
@@ -12,3 +13,4 @@ commands = typer.Typer(help="Measure speed, each figure with its conditions.", n
 commands.command("ttft")(ttft)
 commands.command("decode")(decode)
 commands.command("mixed")(mixed)
+commands.command("kernels")(kernels)

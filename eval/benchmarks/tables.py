@@ -12,11 +12,11 @@ from rich.table import Table
 from eval.benchmarks.lengths import show_length
 
 Rows = Sequence[Mapping[str, object]]
-WIDTH = 120
+WIDTH = 140
 
 
 def render(*tables: Table) -> str:
-    """The tables as text of at most 120 columns."""
+    """The tables as text of at most 140 columns."""
     stream = io.StringIO()
     console = Console(file=stream, width=WIDTH)
     for table in tables:
