@@ -155,13 +155,16 @@ class Tally:
     def __init__(self, show: int) -> None:
         self.agree: dict[str, int] = {}
         self.differ: dict[str, Counter[str]] = {}
+        self.distance: dict[str, list[float]] = {}
         self._show = show
 
     def add(
         self, name: str, pair: Pair, ours: Sequence[float], theirs: Sequence[float], why: str = ""
     ) -> None:
         """Count one comparison."""
-        same = all(abs(a - b) < 1e-5 for a, b in zip(ours, theirs, strict=True))
+        distance = max(abs(a - b) for a, b in zip(ours, theirs, strict=True))
+        self.distance.setdefault(name, []).append(distance)
+        same = distance < 1e-5
         self.agree[name] = self.agree.get(name, 0) + same
         if same:
             return
@@ -186,6 +189,9 @@ def compare(found: Sequence[Pair], show: int) -> dict[str, object]:
         "pairs": len(found),
         "agree": tally.agree,
         "differ": {name: dict(causes) for name, causes in tally.differ.items()},
+        "mean_distance": {
+            name: round(sum(tally.distance[name]) / len(found), 4) for name in tally.differ
+        },
         "means": dict(zip(("f1", "em", "rouge_l"), means, strict=True)),
     }
 
