@@ -81,7 +81,7 @@ class RunFolder:
         """Use `RunFolder.open`."""
         self.folder = folder
         self._lock = lock
-        self.environment = run.environment
+        self.environments = [dict(session["environment"]) for session in run.sessions]
         self.records = {record.qid: record for record in run.records}
         self._file = (folder / _RECORDS).open("a", encoding="utf-8")
 

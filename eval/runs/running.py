@@ -70,7 +70,7 @@ def run(request: RunRequest, tell: Callable[[str], None], *, bar: bool | None) -
     with _opened(request, switches) as opened:
         config = _config(request, switches, sample, opened.identity)
         place = request.out or DEFAULT_PARENT / f"{request.mode}-{_short_hash(config)}"
-        session = environment(opened.device)
+        session = environment(opened.device) | {"source_sha256": source_digest()}
         folder = RunFolder.open(place, config, session, restart=request.restart)
         with folder:
             skip = frozenset(
@@ -80,19 +80,22 @@ def run(request: RunRequest, tell: Callable[[str], None], *, bar: bool | None) -
             )
             left = len(sample.listed) - len(skip)
             tell(_beginning(folder, sample, left))
-            if len(skip) and folder.environment.get("git") != session["git"]:
+            if mixed := _mixed(folder, left, session):
                 tell(
-                    "Its first records were made with another revision of this program; --restart "
-                    "measures all with this one."
+                    "Records here were made by another state of this program's source: they may "
+                    "differ from new ones in more than luck. --restart measures all with this one."
                 )
             with Progress(len(sample.listed), len(skip), bar=bar) as progress:
                 ask_all(
                     sample, opened.answerer, folder, lambda r: progress.ended(r.status), skip=skip
                 )
             records = [folder.records[item.name] for item in sample.listed]
-            summary = summarise(records, seed=request.wanted.seed)
+            summary = summarise(records, seed=request.wanted.seed) | {
+                "mode": request.mode,
+                "mixed_sources": mixed,
+            }
             folder.finish(summary)
-    return {**summary, "run": str(place), "mode": request.mode}
+    return {**summary, "run": str(place)}
 
 
 def _check(request: RunRequest) -> None:
@@ -108,6 +111,24 @@ def _check(request: RunRequest) -> None:
         raise RunError(f"--endpoint and --peer-model belong to --mode peer, not {request.mode}.")
     if request.mode in ("bm25", "peer") and (request.model or request.device):
         raise RunError(f"Mode {request.mode} opens no model: leave --model and --device out.")
+
+
+def source_digest() -> str:
+    """SHA-256 over this program's own source files: two runs are of one program when it is equal,
+    also where nothing was committed."""
+    root = Path(__file__).resolve().parents[2]
+    whole = hashlib.sha256()
+    for package in ("app", "backend", "eval", "kvstore", "retrieval"):
+        for path in sorted((root / package).rglob("*")):
+            if path.suffix in (".py", ".toml"):
+                whole.update(f"{path.relative_to(root)}\0{sha256_file(path)}\n".encode())
+    return whole.hexdigest()
+
+
+def _mixed(folder: RunFolder, left: int, session: Mapping[str, object]) -> bool:
+    """Whether the records of the run are not all made by one state of the source."""
+    sources = {environment.get("source_sha256") for environment in folder.environments}
+    return len(sources | {session["source_sha256"]} if left else sources) > 1
 
 
 def _beginning(folder: RunFolder, sample: Sample, left: int) -> str:
