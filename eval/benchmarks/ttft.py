@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from backend.engine import Engine
+from eval.benchmarks.dense_attention import DenseAttention, choose
 from eval.benchmarks.engine_documents import (
     UniqueDocument,
     make_document,
@@ -87,15 +88,18 @@ def measure(
     on_step("making documents")
     sets = make_sets(engine, plan, pieces)
     require_unique(document for one in sets for document in one.documents())
+    dense = choose(engine, plan.dense_max) if plan.dense_max else None
     on_step("warming up")
-    figures_of(engine, sets[0])
+    figures_of(engine, sets[0], dense)
     measured: list[list[Figures]] = []
     for number in range(1, plan.rounds + 1):
         measured.append([])
         for one in [one for one in sets if one.round == number]:
             on_step(f"round {number} of {plan.rounds}, {show_length(one.whole.tokens)}")
-            measured[-1].append(figures_of(engine, one))
-    return [round_fields(n, found) for n, found in enumerate(measured, 1)], summarise(measured)
+            measured[-1].append(figures_of(engine, one, dense))
+    results = summarise(measured)
+    results["dense_attention"] = None if dense is None else asdict(dense)
+    return [round_fields(n, found) for n, found in enumerate(measured, 1)], results
 
 
 def make_sets(engine: Engine, plan: TtftPlan, pieces: Sequence[str]) -> list[DocumentSet]:
@@ -125,7 +129,9 @@ def make_sets(engine: Engine, plan: TtftPlan, pieces: Sequence[str]) -> list[Doc
     return sets
 
 
-def figures_of(engine: Engine, one: DocumentSet) -> Figures:
+def figures_of(
+    engine: Engine, one: DocumentSet, attention: DenseAttention | None = None
+) -> Figures:
     """Measures one set; the engine has forgotten its documents afterwards."""
     with _forgotten(engine, one.early):
         early = evidence_first(engine, one.early)
@@ -136,8 +142,8 @@ def figures_of(engine: Engine, one: DocumentSet) -> Figures:
             "A question's evidence is longer than the model's window: lower --evidence-tokens"
         )
     dense: WholeRead | None = None
-    if one.dense is not None:
-        with _forgotten(engine, one.dense):
+    if one.dense is not None and attention is not None:
+        with _forgotten(engine, one.dense), attention.active():
             dense = whole_read(engine, one.dense)
     return Figures(
         tokens=one.whole.tokens,
