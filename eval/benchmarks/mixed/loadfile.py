@@ -3,8 +3,10 @@
 The fields that others read: `prompt` and `output_tokens` (vllm bench serve, dataset "custom", with
 --custom-output-len -1); `prompt`, `prompt_tokens_count` and `output_tokens_count` (guidellm);
 `text`, `output_length` and, in an open loop, `timestamp` in milliseconds (aiperf, "single_turn").
-Ours: `request_id, cell, kind, tokens, at_ms, questions, expected` and `document_chars`, the length
-of the document at the beginning of `prompt`. `question` is the one that stands at its end.
+Ours: `request_id, cell, kind, tokens, at_ms, asked, expected` and `document_chars`, the length of
+the document at the beginning of `prompt`; the first of the questions `asked` stands at its end.
+`prompt` is the first field and none of ours is called "question": guidellm takes the first column
+with a name of that sort.
 """
 
 from __future__ import annotations
@@ -59,21 +61,20 @@ def cells_of(requests: Sequence[LoadRequest]) -> dict[str, tuple[LoadRequest, ..
 def _fields(request: LoadRequest) -> dict[str, object]:
     prompt = prompt_of(request, request.questions[0])
     fields: dict[str, object] = {
-        "request_id": request.request_id,
-        "cell": request.cell,
-        "kind": request.kind,
-        "tokens": request.tokens,
-        "at_ms": request.at_ms,
-        "question": request.questions[0].text,
-        "questions": [question.text for question in request.questions],
-        "expected": [question.expected for question in request.questions],
-        "document_chars": len(request.document),
         "prompt": prompt,
         "output_tokens": request.output_tokens,
         "prompt_tokens_count": request.tokens,
         "output_tokens_count": request.output_tokens,
         "text": prompt,
         "output_length": request.output_tokens,
+        "request_id": request.request_id,
+        "cell": request.cell,
+        "kind": request.kind,
+        "tokens": request.tokens,
+        "at_ms": request.at_ms,
+        "asked": [question.text for question in request.questions],
+        "expected": [question.expected for question in request.questions],
+        "document_chars": len(request.document),
     }
     if request.at_ms is not None:
         # aiperf keeps to timestamps wherever it finds them.
@@ -88,7 +89,7 @@ def _request(line: str, where: str) -> LoadRequest:
         at_ms = fields["at_ms"]
         questions = tuple(
             PlantedQuestion(str(text), str(expected))
-            for text, expected in zip(fields["questions"], fields["expected"], strict=True)
+            for text, expected in zip(fields["asked"], fields["expected"], strict=True)
         )
         size = int(fields["document_chars"])
         prompt = str(fields["prompt"])

@@ -143,13 +143,18 @@ def test_other_clients_find_their_fields(texts: Texts, tmp_path: Path) -> None:
     assert line["output_tokens"] == line["output_tokens_count"] == line["output_length"] == 16
     assert line["prompt_tokens_count"] == first.tokens
     assert line["timestamp"] == line["at_ms"] == first.at_ms
+    # guidellm takes the first column that has one of these names, in the order of the file.
+    names = re.compile(
+        "(prompt|instruction|question|input|context|content|conversation|turn|text)(es|s)?"
+    )
+    assert next(name for name in line if names.fullmatch(name)) == "prompt"
     timed = json.loads((tmp_path / "closed").read_text("utf-8").splitlines()[0])
     assert "timestamp" not in timed and timed["at_ms"] is None
 
 
 @pytest.mark.parametrize(
     "damage",
-    ["{", "[]", '{"prompt": "x"}', "kind", "questions", "document_chars", "expected"],
+    ["{", "[]", '{"prompt": "x"}', "kind", "asked", "document_chars", "expected"],
 )
 def test_damaged_load_files_are_refused_by_line(texts: Texts, tmp_path: Path, damage: str) -> None:
     path = tmp_path / "load.jsonl"
