@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 P99_SAMPLES = 100
+FEWEST_GROUPS = 5
+"""Of 1,000 samples of normal values, the interval held the true mean in 51, 75, 87, 93, 93 and 95%
+with 2, 3, 4, 5, 8 and 30 groups; the plain percentile interval in 84% with 5 and 87% with 8."""
 ROUNDS = 2000
 _TAIL = 0.025
 _BATCH = 4_000_000
@@ -35,8 +38,8 @@ class Percentiles:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean with its 95% interval. The interval is None with fewer than two groups: nothing can
-    be said then."""
+    """A mean with its 95% interval. The interval is None with fewer than `FEWEST_GROUPS` groups:
+    resampling two documents gives three means, and whatever lies between them is no interval."""
 
     n: int
     mean: float
@@ -80,7 +83,7 @@ def estimate(
         sums[index[name]] += value
         counts[index[name]] += 1
     mean = float(sums.sum() / counts.sum())
-    if len(index) < 2:
+    if len(index) < FEWEST_GROUPS:
         return Estimate(len(values), mean, None, None)
     if share and min(values) == max(values) and mean in (0.0, 1.0):
         reach = 1 - float(_TAIL ** (1 / len(index)))

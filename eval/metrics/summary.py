@@ -34,9 +34,9 @@ def summarise(records: Sequence[SampleRecord], *, seed: int = 0) -> dict[str, ob
     Always there: `names.STABLE_KEYS`, null where nothing applies. `failed` and `unfit` are counts,
     `unmarked_wrong_figures` and the other totals are sums over all samples, the rest are means.
     `intervals` holds {"low", "high"}, 95% bounds of each mean from resampling documents, null for
-    a single document; `counts["scored"]` the number of samples behind each. `by_*` map a group's
-    name to the same values with the intervals of `names.GROUP_INTERVALS`; `length_unit` says what
-    `by_length` is measured in.
+    fewer than five documents; `counts["scored"]` the number of samples behind each. `by_*` map a
+    group's name to the same values with the intervals of `names.GROUP_INTERVALS`; `length_unit`
+    says what `by_length` is measured in.
     """
     ordered = sorted(records, key=lambda r: (r.dataset, r.doc_id, r.qid))
     given = _given(ordered)

@@ -22,7 +22,11 @@ def test_percentiles_interpolate_and_hold_back_p99() -> None:
 def test_nothing_can_be_said_about_too_little() -> None:
     assert estimate([]) is None
     assert estimate([0.5]) == statistics.Estimate(1, 0.5, None, None)
-    assert estimate([0.0, 1.0], ["a", "a"]) == statistics.Estimate(2, 0.5, None, None)
+    assert estimate([0.0, 1.0] * 4, ["a", "b", "c", "d"] * 2) == statistics.Estimate(
+        8, 0.5, None, None
+    )
+    some = estimate([0.0, 1.0, 0.0, 1.0, 0.0])
+    assert some is not None and some.low is not None
 
 
 def test_bad_input_is_refused() -> None:
@@ -63,7 +67,7 @@ def test_groups_weigh_by_their_size() -> None:
     assert found.mean == 0.75
 
 
-@pytest.mark.parametrize(("count", "low"), [(2, 0.158), (20, 0.832), (100, 0.964)])
+@pytest.mark.parametrize(("count", "low"), [(5, 0.478), (20, 0.832), (100, 0.964)])
 def test_all_right_is_not_certain(count: int, low: float) -> None:
     """The exact binomial bound, which resampling can't see."""
     right = estimate([1.0] * count, share=True)

@@ -158,13 +158,15 @@ def test_order_makes_no_difference() -> None:
     assert summarise(shuffled, seed=3) == expected
 
 
-def test_intervals_hold_the_mean_and_need_two_documents() -> None:
+def test_intervals_hold_the_mean_and_need_five_documents() -> None:
     summary = summarise(mixed())
     for name, bounds in summary["intervals"].items():  # type: ignore[attr-defined]
         assert bounds["low"] <= summary[name] <= bounds["high"]
     assert "unmarked_wrong_figures" not in summary["intervals"]  # type: ignore[operator]
-    alone = summarise([record(0), record(1, right=False)])
-    assert alone["intervals"]["f1"] is None  # type: ignore[index]
+    four = summarise([record(n, right=n % 2 > 0) for n in range(20)])
+    assert four["intervals"]["f1"] is None  # type: ignore[index]
+    five = summarise([record(n, right=n % 2 > 0) for n in range(25)])
+    assert five["intervals"]["f1"] is not None  # type: ignore[index]
 
 
 def test_cold_and_warm_are_apart() -> None:
