@@ -40,7 +40,7 @@ def summarise(records: Sequence[SampleRecord], *, seed: int = 0) -> dict[str, ob
     """
     ordered = sorted(records, key=lambda r: (r.dataset, r.doc_id, r.qid))
     given = _given(ordered)
-    scored = [_Scored(record, _scores(record)) for record in ordered]
+    scored = [_Scored(record, sample_scores(record)) for record in ordered]
     by_record = {id(one.record): one for one in scored}
 
     def groups(found: breakdown.Groups) -> dict[str, object]:
@@ -73,10 +73,6 @@ def values_of(
 
 def sample_scores(record: SampleRecord) -> Scores:
     """The scores of a record; a failed or unfit one gets those of a wrong answer."""
-    return _scores(record)
-
-
-def _scores(record: SampleRecord) -> Scores:
     if record.status == "done":
         return record.scores
     told = record.scores.get("choice_accuracy") is not None

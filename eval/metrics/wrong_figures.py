@@ -30,6 +30,8 @@ from eval.metrics.facts import (
 )
 from eval.types import CitedSpan, Reply, Span
 
+_LIST_NUMBER = re.compile(r"^[^\S\n]*\(?[0-9]{1,2}[.)][^\S\n]+(?=\S)", re.MULTILINE)
+
 
 @dataclass(frozen=True, slots=True)
 class WrongFigures:
@@ -83,9 +85,9 @@ class _Sources:
 
 def wrong_figures(reply: Reply, gold: Sequence[str], text: str) -> WrongFigures:
     """Counts for one reply to a question on `text`."""
-    claims = without_markers(reply.claims, len(reply.citations))
+    claims = _without_labels(reply.claims, len(reply.citations))
     if not reply.citations:
-        judged = claims or reply.prediction
+        judged = claims or _without_labels(reply.prediction, 0)
         if not plain.numbers(judged) and not facts(judged):
             return WrongFigures(0, 0, 0, 0)
         from_gold = _sources(gold)
@@ -156,6 +158,11 @@ def _joined(found: Sequence[Facts]) -> Facts:
         tuple(date for one in found for date in one.dates),
         tuple(clause for one in found for clause in one.clauses),
     )
+
+
+def _without_labels(text: str, citations: int) -> str:
+    """The text with spaces in place of citation markers and of numbers that only count a list."""
+    return _LIST_NUMBER.sub(lambda found: " " * len(found[0]), without_markers(text, citations))
 
 
 def _names_clause(text: str) -> bool:

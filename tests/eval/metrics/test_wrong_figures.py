@@ -100,6 +100,11 @@ def test_markers_of_citations_are_no_figures() -> None:
     assert count("Due in 30 days [3].").either == 1
 
 
+def test_numbers_that_count_a_list_are_no_figures() -> None:
+    assert count("It says:\n81. due in 30 days\n (82) at 15%\n").either == 0
+    assert count("It is due in 81. Then 82 days later.\n83.").either == 3
+
+
 def test_a_shown_quote_is_held_against_the_document() -> None:
     altered = PAYMENT.replace("15.00%", "1500%").replace("thirty (30)", "forty (40)")
     assert wrong_figures(reply(shown=altered), (), TEXT).either == 2
