@@ -55,8 +55,8 @@ def command(
 def bind(host: str, port: int) -> socket.socket:
     """A bound socket that does not listen yet. Ends the command when the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With its protocol named: asyncio turns Nagle's algorithm off only for sockets that say TCP, and
-    # with it on, small events of a stream wait up to 40 ms for the client's acknowledgement.
+    # With its protocol named: asyncio turns Nagle's algorithm off only for sockets that say TCP.
+    # With it on, small events of a stream wait up to 40 ms for the client's acknowledgement.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
