@@ -46,5 +46,6 @@ def command(
     if as_json:
         emit(written.fields())
     else:
-        note(written.sentence or "No default is named: that takes two runs of our own modes.")
+        if written.runs:
+            note(written.sentence or "No default is named: that takes two runs of our own modes.")
         typer.echo(f"{written.html}\n{written.markdown}")

@@ -223,9 +223,7 @@ def find_entry(entries: Sequence[Entry], name: str) -> Entry:
         if name in (entry.name, entry.letter, str(entry.run.folder)):
             return entry
     known = ", ".join(entry.label for entry in entries)
-    raise RunError(
-        f"No run is called {name!r}. Give --baseline the letter or name of one: {known}."
-    )
+    raise RunError(f"No run is called {name!r}. Give --baseline a letter or name of: {known}.")
 
 
 def _blanked(scores: Mapping[str, float | None], empty: set[str]) -> dict[str, float | None]:

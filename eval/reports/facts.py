@@ -35,6 +35,7 @@ def runs_table(entries: Sequence[Entry]) -> Table:
         corner="run",
         columns=tuple(entry.label for entry in entries),
         warnings=tuple(unlike(entries)),
+        words=True,
         rows=tuple(
             Row(label, tuple(Cell(value(entry)) for entry in entries))
             for label, value in facts

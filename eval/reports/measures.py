@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from eval.statistics import Estimate
+from eval.statistics import FEWEST_GROUPS, Estimate
 
 Better = Literal["higher", "lower"]
 
@@ -51,6 +51,8 @@ class Measure:
         return max(values) if self.better == "higher" else min(values)
 
 
+NO_INTERVAL = f"no interval: under {FEWEST_GROUPS} documents"
+
 QUALITY = (
     Measure("f1", "token F1", "higher"),
     Measure("em", "exact match", "higher"),
@@ -76,7 +78,7 @@ def interval_text(measure: Measure, found: Estimate | None) -> str:
     if found is None:
         return ""
     if found.low is None or found.high is None:
-        return "no interval: one document"
+        return NO_INTERVAL
     return f"{measure.text(found.low)} to {measure.text(found.high)}"
 
 
@@ -85,7 +87,7 @@ def difference_interval_text(measure: Measure, found: Estimate | None) -> str:
     if found is None:
         return ""
     if found.low is None or found.high is None:
-        return "no interval: one document"
+        return NO_INTERVAL
     return f"{measure.difference(found.low)} to {measure.difference(found.high)}"
 
 

@@ -20,6 +20,7 @@ from eval.reports.entries import (
 from eval.reports.measures import BY_KEY, Measure
 from eval.reports.samples import by_sample, mean
 from eval.reports.types import Chart
+from eval.statistics import FEWEST_GROUPS
 from eval.types import Reply, SampleRecord
 
 Grouping = Callable[[Sequence[SampleRecord]], Mapping[str, list[SampleRecord]]]
@@ -121,7 +122,8 @@ def _line_chart(
     most = ", ".join(f"{counts[c]} at {c}" for c in classes)
     yield Chart(
         f"{_sentence(measure.title)} by {axis.partition(',')[0]}",
-        f"Bars are 95% intervals over documents. Most questions of a run in a class: {most}.",
+        f"Bars are 95% intervals over documents, where a class has {FEWEST_GROUPS} of them. Most "
+        f"questions of a run in a class: {most}.",
         quality.lines(name, rows, classes, measure, axis),
     )
 
@@ -145,7 +147,7 @@ def _distributions(entries: Sequence[Entry]) -> Iterator[Chart]:
 
 def _timelines(entries: Sequence[Entry]) -> Iterator[Chart]:
     for entry in entries:
-        bars = [_bar(r.reply) for r in entry.records if r.reply is not None]
+        bars = [bar_of(r.reply) for r in entry.records if r.reply is not None]
         if bars:
             states = {state_of(record) for record in entry.records}
             names = " and ".join(STATE_NAMES[state] for state in STATES if state in states)
@@ -158,7 +160,7 @@ def _timelines(entries: Sequence[Entry]) -> Iterator[Chart]:
             )
 
 
-def _bar(reply: Reply) -> Bar:
+def bar_of(reply: Reply) -> Bar:
     """The stages in the order they happened: quotes are shown before the engine is asked, so the
     first token then comes first."""
     times = reply.timings

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval.reports.measures import Measure
-from eval.statistics import ROUNDS, Estimate, estimate, tail_probability
+from eval.statistics import FEWEST_GROUPS, ROUNDS, Estimate, estimate, tail_probability
 from eval.types import SampleRecord
 
 SampleId = tuple[str, str]
@@ -82,7 +82,7 @@ def median(values: Sequence[float], groups: Sequence[str], *, seed: int = 0) -> 
         return None
     middle = float(np.median(values))
     index = {name: place for place, name in enumerate(dict.fromkeys(groups))}
-    if len(index) < 2:
+    if len(index) < FEWEST_GROUPS:
         return Estimate(len(values), middle, None, None)
     order = np.argsort(values)
     ranked = np.asarray(values, dtype=float)[order]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eval.reports.entries import STATE_NAMES, STATES, Entry, State, first_token_times, median_time
-from eval.reports.measures import milliseconds
+from eval.reports.measures import NO_INTERVAL, milliseconds
 from eval.reports.samples import SampleId
 from eval.reports.types import EMPTY, Cell, Row
 from eval.statistics import P99_SAMPLES, percentiles
@@ -47,7 +47,7 @@ def _time_cell(values: Sequence[float], times: Sequence[tuple[SampleId, float]])
     interval = (
         f"{milliseconds(middle.low)} to {milliseconds(middle.high)}"
         if middle.low is not None
-        else "no interval: one document"
+        else NO_INTERVAL
     )
     tail = f"P95 {milliseconds(found.p95)}"
     if found.n >= P99_SAMPLES:

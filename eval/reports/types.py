@@ -32,7 +32,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`corner` heads the labels, `columns` the cells; `notes` stand below, `warnings` above."""
+    """`corner` heads the labels, `columns` the cells; `notes` stand below, `warnings` above.
+    `words`: its cells are words, not figures."""
 
     title: str
     corner: str
@@ -41,6 +42,7 @@ class Table:
     intro: str = ""
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    words: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ def _means(
 
 def _within_best(measure: Measure, found: Sequence[_Candidate]) -> tuple[Entry, ...]:
     """Those within the interval of the best; all when none has a value. Where the best has no
-    interval (one document), only equals stay with it."""
+    interval (few documents), only equals stay with it."""
     values = [c.value for c in found if c.value is not None]
     if not values:
         return tuple(c.entry for c in found)

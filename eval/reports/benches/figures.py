@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from eval.errors import RunError
 from eval.reports.benches.decoding import decoding_parts
 from eval.reports.benches.first_token import first_token_parts
+from eval.reports.benches.kernels import kernel_parts
 from eval.reports.benches.load import load_parts
 from eval.reports.benches.record import BenchRecord, bench_table
 from eval.reports.types import Chart, Table
@@ -16,6 +17,7 @@ _PARTS: dict[str, Callable[[BenchRecord, int], Parts]] = {
     "ttft": first_token_parts,
     "mixed": load_parts,
     "decode": decoding_parts,
+    "kernels": kernel_parts,
 }
 
 

@@ -92,10 +92,13 @@ def _legend(requests: list[Json]) -> str:
         for kind in KINDS
     }
     return " ".join(
-        f"{kind.capitalize()}: {min(found):,} to {max(found):,} tokens."
-        for kind, found in lengths.items()
-        if found
+        f"{kind.capitalize()}: {_reach(found)} tokens." for kind, found in lengths.items() if found
     )
+
+
+def _reach(lengths: list[int]) -> str:
+    low, high = min(lengths), max(lengths)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _bar(timeline: Json, status: str) -> Bar:
@@ -125,9 +128,10 @@ def _table(title: str, figures: Json) -> Table:
     notes = [
         f"Medians of {figures['rounds']} rounds; P99 is over all rounds together, from 100 samples "
         "on.",
-        f"{figures['answers']['right']} of {figures['answers']['asked']} answers hold the right "
-        "amount.",
     ]
+    if figures["answers"]["asked"]:
+        right, asked = figures["answers"]["right"], figures["answers"]["asked"]
+        notes.append(f"{right} of {asked} answers hold the right amount.")
     if figures["faults"]:
         faults = ", ".join(f"{fault} ({count})" for fault, count in figures["faults"].items())
         notes.append(f"Failures: {faults}.")

@@ -67,5 +67,6 @@ def bench_table(records: Sequence[BenchRecord]) -> Table:
         "record",
         tuple(record.name for record in records),
         tuple(Row(label, tuple(Cell(value) for value in values)) for label, values in facts),
+        words=True,
         notes=("Figures are medians of the rounds; bars in charts reach over all rounds.",),
     )

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 from typing import Any
 
 from matplotlib import rc_context
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -28,6 +29,8 @@ _VARIABLES = {INK: "var(--ink)", SOFT: "var(--soft)", LINE: "var(--line)", PAPER
 _VARIABLES |= {f"#a0000{index}": f"var(--run-{index})" for index in range(RUN_COLOURS)}
 _VARIABLES |= {f"#b0000{index}": f"var(--stage-{index})" for index in range(STAGES)}
 _MARKERS = "osD^vPX*"
+_MARGIN, _ENTRY, _CHARACTER = 0.3, 0.38, 0.062
+"""Inches: around a legend, of an entry's handle, of one character in it."""
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1, 2)))
 
 _STYLE: dict[Any, Any] = {
@@ -82,6 +85,20 @@ class Sheet:
         self._name = name
         self._figure = figure
         self.axes: Axes = figure.subplots()
+
+    def legend(self, handles: Sequence[Artist] | None = None) -> None:
+        """Names what is drawn, above the axes, in as many columns as there is room for."""
+        shown = list(handles or self.axes.get_legend_handles_labels()[0])
+        longest = max((len(str(handle.get_label())) for handle in shown), default=1)
+        room = self._figure.get_figwidth() - _MARGIN
+        columns = int(room / (_ENTRY + _CHARACTER * longest))
+        self._figure.legend(
+            handles=shown,
+            loc="outside upper left",
+            ncols=max(1, min(columns, len(shown))),
+            handlelength=1.6,
+            columnspacing=1.2,
+        )
 
     def svg(self, description: str) -> str:
         """The markup. `description` is read out in place of the picture."""

@@ -44,5 +44,5 @@ def curves(name: str, drawn: Sequence[Curve], across: str, up: str) -> str:
         spots = [spot for curve in drawn for spot in curve.spots]
         log_length(axes, across, sorted({spot.at for spot in spots}))
         log_time(axes, up, [edge for s in spots for edge in (s.low, s.high)], vertical=True)
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=min(3, len(drawn)))
+        paper.legend()
         return paper.svg(f"{up} by {across}")

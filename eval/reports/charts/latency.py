@@ -35,7 +35,7 @@ def cumulative(name: str, samples: Sequence[Sample], label: str) -> str:
         axes.set_ylabel("share of requests")
         axes.yaxis.set_major_formatter(PercentFormatter(xmax=1.0))
         axes.set_ylim(0, 1.02)
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=min(3, len(samples)))
+        paper.legend()
         return paper.svg(f"Cumulative distribution of {label}")
 
 
@@ -67,14 +67,7 @@ def timeline(
         axes.xaxis.set_major_locator(MaxNLocator(5))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_time(value)))
         axes.grid(axis="y", visible=False)
-        axes.legend(
-            handles=[Patch(color=stage_colour(stage), label=stages[stage]) for stage in used],
-            ncols=len(used) or 1,
-            loc="lower left",
-            bbox_to_anchor=(0, 1),
-            handlelength=1,
-            columnspacing=1,
-        )
+        paper.legend([Patch(color=stage_colour(stage), label=stages[stage]) for stage in used])
         return paper.svg(f"Timeline of {len(chosen)} requests")
 
 

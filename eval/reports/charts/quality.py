@@ -76,7 +76,7 @@ def lines(
         axes.grid(axis="x", visible=False)
         reach = [edge for row in rows for v in row.values if v is not None for edge in _reach(v)]
         _quality_axis(axes, measure, reach)
-        axes.legend(ncols=min(8, len(rows)), loc="lower left", bbox_to_anchor=(0, 1))
+        paper.legend()
         return paper.svg(f"{measure.title} by {axis}")
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-_COARSE, _FINE = (1, 2, 5), (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+_DIGITS = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8))
+_MOST_TICKS = 6
 
 
 def log_time(axes: Axes, label: str, values: Sequence[float], *, vertical: bool = False) -> None:
@@ -26,13 +27,7 @@ def log_time(axes: Axes, label: str, values: Sequence[float], *, vertical: bool 
         axes.set_xscale("log")
         axes.set_xlim(low, high)
         axes.set_xlabel(label)
-    steps = _steps(_COARSE, low, high)
-    if len(steps) < 3:
-        steps = _steps(_FINE, low, high)
-    if len(steps) > 6:
-        axis.set_major_locator(LogLocator(base=10, numticks=6))
-    else:
-        axis.set_major_locator(FixedLocator(steps))
+    axis.set_major_locator(FixedLocator(ticks(low, high)))
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
     axis.set_major_formatter(FuncFormatter(lambda value, _: short_time(value)))
@@ -48,9 +43,17 @@ def log_length(axes: Axes, label: str, lengths: Sequence[float]) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_length(value)))
 
 
-def _steps(digits: Sequence[float], low: float, high: float) -> list[float]:
-    every = (digit * 10.0**power for power in range(-3, 8) for digit in digits)
-    return [step for step in every if low <= step <= high]
+def ticks(low: float, high: float) -> list[float]:
+    """Round numbers between two times of which the second is at least three times the first: as
+    many as can be read, never fewer than two."""
+    found: list[float] = []
+    for digits in _DIGITS:
+        every = (digit * 10.0**power for power in range(-4, 9) for digit in digits)
+        finer = [step for step in every if low <= step <= high]
+        if len(found) >= 3 and len(finer) > _MOST_TICKS:
+            break
+        found = finer
+    return found if len(found) <= _MOST_TICKS else found[:: -(-len(found) // _MOST_TICKS)]
 
 
 def short_time(milliseconds: float) -> str:

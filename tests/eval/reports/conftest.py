@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,7 +12,9 @@ import pytest
 
 from eval.metrics import failure_scores
 from eval.metrics.names import METRICS
+from eval.reports.assembly import assemble
 from eval.reports.entries import Entry, open_entries
+from eval.reports.page import html_page
 from eval.runs.folder import RunFolder
 from eval.types import CitedSpan, Reply, ReplyTimings, ReplyUsage, SampleRecord, Scores
 
@@ -152,30 +155,37 @@ def failed_record(number: int, *, status: str = "failed", error: str = "boom") -
     return record_of(number, status=status, error=error, reply=None, scores=scores)
 
 
+@pytest.fixture(scope="session")
+def writer() -> Callable[[Path], WriteRun]:
+    """writer(folder) -> write_run for runs in that folder."""
+    return lambda folder: functools.partial(_write, folder)
+
+
 @pytest.fixture
-def write_run(tmp_path: Path) -> WriteRun:
+def write_run(tmp_path: Path, writer: Callable[[Path], WriteRun]) -> WriteRun:
     """write_run(name, records, finish=, environment=, **config) -> folder."""
-
-    def written(
-        name: str,
-        records: list[SampleRecord],
-        *,
-        finish: bool = True,
-        environment: Mapping[str, Any] = ENVIRONMENT,
-        **config: Any,
-    ) -> Path:
-        folder = tmp_path / "runs" / name
-        with RunFolder.open(folder, config_of(**config), environment) as run:
-            for record in records:
-                run.add(record)
-            if finish:
-                run.finish({"n": len(records)})
-        return folder
-
-    return written
+    return writer(tmp_path / "runs")
 
 
-@pytest.fixture
+def _write(
+    parent: Path,
+    name: str,
+    records: list[SampleRecord],
+    *,
+    finish: bool = True,
+    environment: Mapping[str, Any] = ENVIRONMENT,
+    **config: Any,
+) -> Path:
+    folder = parent / name
+    with RunFolder.open(folder, config_of(**config), environment) as run:
+        for record in records:
+            run.add(record)
+        if finish:
+            run.finish({"n": len(records)})
+    return folder
+
+
+@pytest.fixture(scope="session")
 def some_records() -> Callable[..., list[SampleRecord]]:
     """some_records(seed, n, **record_of's) -> records of one run, every fourth question cold."""
 
@@ -190,19 +200,19 @@ def some_records() -> Callable[..., list[SampleRecord]]:
     return made
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def one_record() -> Callable[..., SampleRecord]:
     """one_record(number, **changes)."""
     return record_of
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def one_failure() -> Callable[..., SampleRecord]:
     """one_failure(number, status=, error=)."""
     return failed_record
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def open_runs() -> OpenRuns:
     """open_runs(folder, …) -> entries."""
 
@@ -210,3 +220,34 @@ def open_runs() -> OpenRuns:
         return open_entries(list(folders))
 
     return opened
+
+
+@pytest.fixture(scope="session")
+def evil() -> str:
+    """Text that would run, close or expand something if it were not escaped."""
+    markup = '<script>alert(1)</script><img src="x" onerror="alert(2)">'
+    return markup + "\"'</style></svg>{{ 7*7 }}{% raw %}"
+
+
+@pytest.fixture(scope="session")
+def hostile_page(
+    evil: str,
+    writer: Callable[[Path], WriteRun],
+    tmp_path_factory: pytest.TempPathFactory,
+    open_runs: OpenRuns,
+    some_records: Callable[..., list[SampleRecord]],
+) -> str:
+    """A page of three runs with hostile texts in every field that is shown."""
+    write = writer(tmp_path_factory.mktemp("hostile"))
+    records = some_records(2)
+    wrong = record_of(4).scores | {"citation_hit": 0.0}
+    records[4] = record_of(
+        4, qid=evil, question=evil, gold=(evil,), category=evil, scores=wrong, answerable=True
+    )
+    records[5] = failed_record(5, error=f"ValueError: {evil}")
+    entries = open_runs(
+        write("evidence", some_records(1)),
+        write('x" onmouseover="alert(3)', records, mode="text", switches={"a": evil}),
+        write("<b>检索</b>", some_records(3, model=False), mode="bm25"),
+    )
+    return html_page(assemble(entries, entries[0], title=f"Title {evil}"))
