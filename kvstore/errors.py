@@ -3,10 +3,14 @@
 KVStoreError
 ├── PoolExhausted     more pages asked for than can be freed
 │   └── BlockEvicted  a block that is needed beside others had to make room for them
+├── BadKVFile         a file of pages is damaged, cut, foreign or gone: its text is read again
+├── KVFolderBusy      another process uses the folder of pages
 └── IntegrityError    the store's own books don't agree: a bug, never a user error
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 
 class KVStoreError(Exception):
@@ -36,6 +40,22 @@ class BlockEvicted(PoolExhausted):
             "raise the KV budget or ask about less at once",
         )
         self.needed, self.in_use, self.total = total + 1, total, total
+
+
+class BadKVFile(KVStoreError):
+    """The file is not used. `reason` is one word for the counters: manifest, version, missing,
+    truncated, foreign, checksum, tokens or unreadable."""
+
+    def __init__(self, path: Path, reason: str, detail: str) -> None:
+        super().__init__(f"the KV file {path} is refused ({reason}): {detail}")
+        self.reason = reason
+
+
+class KVFolderBusy(KVStoreError):
+    """Another process keeps its pages in this folder."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(f"another process keeps its KV pages in {folder}")
 
 
 class IntegrityError(KVStoreError):

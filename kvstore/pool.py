@@ -50,6 +50,11 @@ class PagePool:
         """Pages that can be allocated now."""
         return len(self._free)
 
+    @property
+    def page_bytes(self) -> int:
+        """Bytes of one page."""
+        return self.data.nbytes // self.total
+
     def allocate(self, count: int) -> tuple[int, ...]:
         """Take `count` pages, each with one reference.
 
@@ -125,6 +130,22 @@ class PagePool:
         pages, slots = torch.tensor(locations, device=self.data.device).unbind(1)
         merged = self.data[pages, :, :, :, slots].permute(2, 1, 3, 0, 4)
         return merged[0], merged[1]
+
+    def export_pages(self, pages: Sequence[int], tokens: int) -> torch.Tensor:
+        """A copy of pages that hold `tokens` tokens, as bytes [pages, bytes of a page] on the CPU.
+        What lies behind the tokens is zero, whatever the pages held before."""
+        index = torch.tensor(pages, device=self.data.device)
+        copy = self.data.index_select(0, index)
+        if rest := tokens % PAGE_TOKENS:
+            copy[-1, ..., rest:, :] = 0
+        return copy.cpu().view(torch.uint8).flatten(1)
+
+    def import_pages(self, pages: Sequence[int], raw: bytearray) -> None:
+        """Fill pages with what `export_pages` gave."""
+        index = torch.tensor(pages, device=self.data.device)
+        typed = torch.frombuffer(raw, dtype=self.data.dtype)
+        shaped = typed.view(len(pages), *self.data.shape[1:])
+        self.data[index] = shaped.to(self.data.device)
 
     def check_integrity(self) -> None:
         """Raise IntegrityError unless each page is either free once or referenced."""

@@ -1,4 +1,5 @@
-"""KVStore: blocks by content key over the page pool, least recently used evicted first.
+"""KVStore: blocks by content key over the page pool, least recently used evicted first, with a
+disk tier behind it if one is attached.
 
 Knows no model and no scheduling. Not thread-safe: the engine's thread owns it.
 """
@@ -12,6 +13,8 @@ import torch
 
 from kvstore.errors import BlockEvicted, IntegrityError, PoolExhausted
 from kvstore.pool import PagePool
+from kvstore.tiers.disk import DiskTier
+from kvstore.tiers.types import DocumentLayout
 from kvstore.types import PAGE_TOKENS, Block, KVShape, PageRef, PageTable, StoreCounters
 
 
@@ -21,7 +24,8 @@ class KVStore:
     A block that somebody holds (`hold`) is never dropped; one that was to be dropped meanwhile goes
     when it is let go. A document may say which blocks it is made of (`enrol`), so that those it
     shares outlive it. `reserve` evicts what nobody holds, the
-    least recently used first, until the pages fit; `commit` makes a written block findable.
+    least recently used first, until the pages fit; `commit` makes a written block findable. With a
+    disk, blocks of enrolled documents are copied there (`spill`) and come back by `restore`.
     """
 
     def __init__(
@@ -38,6 +42,18 @@ class KVStore:
         self._hits = 0
         self._misses = 0
         self._evicted = 0
+        self._disk: DiskTier | None = None
+        # Blocks whose documents lack them on the disk, longest there first.
+        self._unsaved: OrderedDict[bytes, None] = OrderedDict()
+
+    def attach(self, disk: DiskTier) -> None:
+        """Keep blocks on this disk from now on. Its stamp must be of this pool's pages."""
+        self._disk = disk
+
+    @property
+    def disk(self) -> DiskTier | None:
+        """The disk tier, if there is one."""
+        return self._disk
 
     @property
     def counters(self) -> StoreCounters:
@@ -68,8 +84,51 @@ class KVStore:
             raise BlockEvicted(self.pool.total) from None
 
     def contains(self, key: bytes) -> bool:
-        """Whether the block is there; counts as neither hit nor use."""
+        """Whether the block is in the pool; counts as neither hit nor use."""
         return key in self._blocks
+
+    def available(self, key: bytes) -> bool:
+        """Whether the block needs no reading: it is in the pool or on the disk. Safe from any
+        thread."""
+        return key in self._blocks or (self._disk is not None and self._disk.contains(key))
+
+    def fetch(self, keys: Sequence[bytes]) -> list[bytes]:
+        """Have the disk fetch those of the blocks that it has. Returns those that can be worked on
+        now: fetched already, or on no disk."""
+        if self._disk is None:
+            return list(keys)
+        self._disk.request(keys)
+        return [key for key in keys if self._disk.arrived(key) or not self._disk.contains(key)]
+
+    def restore(self, key: bytes, token_ids: Sequence[int]) -> Block | None:
+        """Bring the block back from the disk, waiting for it unless it was fetched. None when it is
+        not there or not fit for use.
+
+        Raises PoolExhausted when held blocks leave too few pages.
+        """
+        raw = None if self._disk is None else self._disk.take(key, token_ids)
+        if raw is None:
+            return None
+        pages = self.reserve(len(token_ids))
+        try:
+            self.pool.import_pages(pages, raw)
+        except BaseException:
+            self.abandon(pages)
+            raise
+        return self.commit(key, token_ids, pages)
+
+    def spill(self) -> bool:
+        """Hand the disk a copy of one block that it lacks. False: none is left, or the disk has no
+        room for it yet and calls its `wake` when it has."""
+        if self._disk is None:
+            return False
+        while self._unsaved:
+            key = next(iter(self._unsaved))
+            if self._save(key):
+                return True
+            if key in self._unsaved:
+                return False
+        return False
 
     def reserve(self, tokens: int) -> tuple[int, ...]:
         """Pages for `tokens` tokens, evicting as needed.
@@ -88,6 +147,7 @@ class KVStore:
             if self.pool.free >= needed:
                 break
             if not self._holds.get(key):
+                self._save_before_eviction(key)
                 self._drop(key)
                 self._evicted += 1
         return self.pool.allocate(needed)
@@ -100,6 +160,8 @@ class KVStore:
             return self._blocks[key]
         block = Block(key, tuple(token_ids), pages)
         self._blocks[key] = block
+        if self._disk is not None and self._disk.lacks(key):
+            self._unsaved[key] = None
         return block
 
     def abandon(self, pages: tuple[int, ...]) -> None:
@@ -135,9 +197,12 @@ class KVStore:
             self._drop(key)
         return True
 
-    def enrol(self, document: str, keys: Iterable[bytes]) -> None:
+    def enrol(
+        self, document: str, keys: Iterable[bytes], layout: DocumentLayout | None = None
+    ) -> None:
         """The document is made of these blocks, whether they are there yet or not. Enrolling it
-        again replaces what it was made of."""
+        again replaces what it was made of. With a `layout` they are kept on the disk, if there is
+        one."""
         self._documents.setdefault(document, frozenset())
         blocks = frozenset(keys)
         self._shares.update(blocks)
@@ -145,10 +210,17 @@ class KVStore:
         self._shares = +self._shares
         self._documents[document] = blocks
         self._doomed -= blocks
+        if self._disk is not None and layout is not None:
+            self._disk.enrol(layout)
+            for key in layout.keys:
+                if key in self._blocks and self._disk.lacks(key):
+                    self._unsaved[key] = None
 
     def forget_document(self, document: str) -> None:
-        """Forget the document's blocks but for those that another document is made of. One that
-        was not enrolled has none."""
+        """Forget the document's blocks but for those that another document is made of, and its
+        files on the disk. One that was not enrolled has no blocks here."""
+        if self._disk is not None:
+            self._disk.forget(document)
         for key in self._documents.pop(document, frozenset()):
             self._shares[key] -= 1
             if not self._shares[key]:
@@ -170,9 +242,34 @@ class KVStore:
             raise IntegrityError("a block that nobody holds waits to be dropped")
         if self._shares != Counter(key for keys in self._documents.values() for key in keys):
             raise IntegrityError("the shares of blocks don't agree with the documents")
+        if not self._unsaved.keys() <= self._blocks.keys():
+            raise IntegrityError("a block that is gone waits to be saved")
+        if self._disk is not None:
+            self._disk.check_integrity()
 
     def _drop(self, key: bytes) -> None:
+        self._unsaved.pop(key, None)
         self.pool.release(self._blocks.pop(key).pages)
+
+    def _save(self, key: bytes) -> bool:
+        """Copy an unsaved block to the disk's queue. Otherwise it stays unsaved if the disk has no
+        room, and is nobody's any more if not."""
+        if self._disk is None or not self._disk.lacks(key):
+            self._unsaved.pop(key, None)
+            return False
+        block = self._blocks[key]
+        if not self._disk.room(len(block.pages) * self.pool.page_bytes):
+            return False
+        raw = self.pool.export_pages(block.pages, len(block.token_ids))
+        self._disk.save(key, raw.numpy().data.cast("B"))
+        del self._unsaved[key]
+        return True
+
+    def _save_before_eviction(self, key: bytes) -> None:
+        if key in self._unsaved and not self._save(key):
+            waits = key in self._unsaved
+            if waits and self._disk is not None:
+                self._disk.missed("pressure")
 
 
 def block_pages(block: Block, first: int, last: int) -> tuple[PageRef, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 PAGE_TOKENS = 64
 """Tokens of one KV page."""
@@ -57,3 +58,21 @@ class StoreCounters:
     hits: int
     misses: int
     evicted: int
+
+
+@dataclass(frozen=True, slots=True)
+class DiskCounters:
+    """The disk tier since it was opened. Blocks that memory lacked and the disk had (`hits`) or
+    had not (`misses`); bytes of pages written and read; bytes of files there now. `refused`: files
+    and blocks that were not used, by reason (see `kvstore.errors.BadKVFile`); `unsaved`: blocks
+    that were not written, by reason: `budget` (the document is larger than the disk's budget or
+    made room for others), `error` (the disk failed), `pressure` (evicted before the disk had
+    time)."""
+
+    hits: int = 0
+    misses: int = 0
+    bytes_written: int = 0
+    bytes_read: int = 0
+    bytes_held: int = 0
+    refused: Mapping[str, int] = field(default_factory=dict)
+    unsaved: Mapping[str, int] = field(default_factory=dict)
