@@ -40,7 +40,7 @@ def assemble(
         title=title,
         made=f"Made {made} from {_counted(len(entries), 'run')} and "
         f"{_counted(len(bench), 'benchmark record')}.",
-        verdict=verdict.decide(entries),
+        verdict=verdict.decide(entries, baseline) if baseline else None,
         runs=facts.runs_table(entries) if entries else None,
         tables=tuple(compared),
         keys=tuple(Key(e.letter, e.name, e.place % RUN_COLOURS) for e in entries),

@@ -51,7 +51,7 @@ class Measure:
         return max(values) if self.better == "higher" else min(values)
 
 
-NO_INTERVAL = f"no interval: under {FEWEST_GROUPS} documents"
+NO_INTERVAL = f"under {FEWEST_GROUPS} documents"
 
 QUALITY = (
     Measure("f1", "token F1", "higher"),

@@ -154,31 +154,27 @@ def _timelines(entries: Sequence[Entry]) -> Iterator[Chart]:
             yield Chart(
                 f"Where the time went: {entry.letter}",
                 f"{min(len(bars), latency.MAX_REQUESTS)} of {len(bars)} requests ({names}) spread "
-                "evenly over the run. First token: to the first words shown, which may be quotes "
-                "that come before the engine's queue.",
+                "evenly over the run. First token: to the first words shown; quotes come before "
+                "the engine's queue. Rest: what the run does not tell apart, such as pages read "
+                "for the question, its prompt, checks, a phrasing that was dropped.",
                 latency.timeline(f"timeline-{entry.place}", bars, "time since the question"),
             )
 
 
 def bar_of(reply: Reply) -> Bar:
-    """The stages in the order they happened: quotes are shown before the engine is asked, so the
-    first token then comes first."""
+    """The stages in the order they happened. Quotes are shown before the engine is asked: then the
+    first token comes first, and what is not told apart lies before decoding."""
     times = reply.timings
     first = times.ttft_ms or 0.0
     before = times.queue_ms + times.read_ms
-    quoted = first < before
-    opening = (
-        [(latency.FIRST, first), (latency.QUEUE, times.queue_ms), (latency.READ, times.read_ms)]
-        if quoted
-        else [
-            (latency.QUEUE, times.queue_ms),
-            (latency.READ, times.read_ms),
-            (latency.FIRST, first - before),
-        ]
-    )
-    stages = [*opening, (latency.DECODE, times.decode_ms)]
-    rest = times.total_ms - sum(length for _, length in stages)
-    return Bar((*stages, (latency.REST, max(0.0, rest))))
+    opening = [(latency.QUEUE, times.queue_ms), (latency.READ, times.read_ms)]
+    decode = (latency.DECODE, times.decode_ms)
+    quoted = bool(reply.citations) or first < before
+    told = first + times.decode_ms + (before if quoted else 0.0)
+    rest = (latency.REST, max(0.0, times.total_ms - told))
+    if quoted:
+        return Bar(((latency.FIRST, first), *opening, rest, decode))
+    return Bar((*opening, (latency.FIRST, first - before), decode, rest))
 
 
 def _accuracy(entries: Sequence[Entry]) -> Measure:

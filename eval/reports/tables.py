@@ -50,10 +50,11 @@ def side_by_side(entries: Sequence[Entry]) -> Table:
 
 
 def _few_documents(entries: Sequence[Entry]) -> tuple[str, ...]:
-    fewest = min(len({sample[0] for sample in entry.samples}) for entry in entries)
-    if fewest >= MIN_DOCUMENTS:
+    counts = {entry.label: len({sample[0] for sample in entry.samples}) for entry in entries}
+    few = [f"{label} ({count})" for label, count in counts.items() if count < MIN_DOCUMENTS]
+    if not few:
         return ()
-    return (f"Intervals say little here: they rest on {fewest} documents.",)
+    return (f"Too few documents to tell chance from difference: {', '.join(few)}.",)
 
 
 def by_language(entries: Sequence[Entry]) -> Table | None:

@@ -14,12 +14,13 @@ from eval.reports.entries import Entry, first_question_time, total_time
 from eval.reports.measures import BY_KEY, Measure, milliseconds
 from eval.reports.samples import SampleId, mean, recorded_by_all, value_of
 from eval.reports.types import Step, Verdict
-from eval.statistics import Estimate
+from eval.statistics import FEWEST_GROUPS, Estimate
 
 RULE = (
-    "Candidates are the runs of the product's own modes with real retrieval; a peer's server and "
-    "controls (gold, random or no evidence) are left out. Values are over the questions that all "
-    "candidates have a record of; failed and unfit ones count as wrong.",
+    "Candidates are the runs of the product's own modes with real retrieval that drew the "
+    "baseline's questions; a peer's server and controls (gold, random or no evidence) are left "
+    "out. Values are over the questions that all candidates have a record of; failed and unfit "
+    "ones count as wrong.",
     "No unmarked wrong figures: a run that showed one is out. When none is free of them, those "
     "stay whose mean lies within the 95% interval of the lowest, and the sentence says so.",
     "Citation hit, then refusals where nothing is stated, then answer NLL: at each step those stay "
@@ -73,9 +74,10 @@ class _Round:
         return f"{candidate.entry.label}: {self.text(value.mean)}{interval}, n = {value.n}"
 
 
-def decide(entries: Sequence[Entry]) -> Verdict | None:
-    """The verdict; None with fewer than two candidates: there is nothing to choose between."""
-    candidates = [entry for entry in entries if entry.eligible]
+def decide(entries: Sequence[Entry], baseline: Entry) -> Verdict | None:
+    """The verdict over runs that drew the baseline's questions; None with fewer than two
+    candidates: there is nothing to choose between."""
+    candidates = [entry for entry in entries if entry.eligible and entry.drawn == baseline.drawn]
     if len(candidates) < 2:
         return None
     over = recorded_by_all([entry.samples for entry in candidates])
@@ -91,6 +93,11 @@ def decide(entries: Sequence[Entry]) -> Verdict | None:
             rounds.append(_time(title, times, rounds[-1].kept, over, tied=tied))
     winner = rounds[-1].kept[0]
     sentence = _sentence(winner, rounds, len(candidates), len(over))
+    documents = len({document for document, _ in over})
+    if documents < FEWEST_GROUPS:
+        sentence += (
+            f" Only {documents} documents: without intervals, the best figure alone decides."
+        )
     return Verdict(sentence, winner.mode, winner.label, RULE, tuple(one.step() for one in rounds))
 
 
@@ -161,7 +168,9 @@ _TIME_STEPS = (
 
 def _sentence(winner: Entry, rounds: Sequence[_Round], candidates: int, questions: int) -> str:
     last = rounds[-1]
-    shown = ", ".join(f"{one.title} {one.value(winner)}" for one in rounds)
+    shown = ", ".join(
+        f"{one.title} {one.value(winner)}" for one in rounds if one.mean(winner) is not None
+    )
     out = [c.entry for c in last.found if c.entry not in last.kept]
     parts = [
         f"{winner.mode} is the default: of {candidates} candidates on {questions} questions the "

@@ -45,15 +45,17 @@ def test_requests_are_picked_evenly_in_order(items: list[int], most: int) -> Non
 
 
 def test_stages_stand_in_the_order_they_happened(one_record: Make) -> None:
-    def stages(**times: float) -> list[tuple[int, float]]:
+    def stages(cited: bool, **times: float) -> list[tuple[int, float]]:
         reply = one_record(1).reply
+        if not cited:
+            reply = replace(reply, citations=())
         blank = replace(reply.timings, queue_ms=0, read_ms=0, decode_ms=0)
         return list(plots.bar_of(replace(reply, timings=replace(blank, **times))).stages)
 
-    generated = stages(queue_ms=10, read_ms=100, ttft_ms=150, decode_ms=200, total_ms=400)
+    generated = stages(False, queue_ms=10, read_ms=100, ttft_ms=150, decode_ms=200, total_ms=400)
     assert generated == [(QUEUE, 10), (READ, 100), (FIRST, 40), (DECODE, 200), (REST, 50)]
-    quoted = stages(queue_ms=30, read_ms=100, ttft_ms=5, decode_ms=200, total_ms=400)
-    assert quoted == [(FIRST, 5), (QUEUE, 30), (READ, 100), (DECODE, 200), (REST, 65)]
+    quoted = stages(True, queue_ms=30, read_ms=100, ttft_ms=5, decode_ms=200, total_ms=400)
+    assert quoted == [(FIRST, 5), (QUEUE, 30), (READ, 100), (REST, 65), (DECODE, 200)]
 
 
 def test_a_timeline_draws_at_most_sixty_requests() -> None:

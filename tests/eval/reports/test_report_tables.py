@@ -75,7 +75,7 @@ def test_few_documents_mark_nothing_and_are_said(
     entries = two(write_run, open_runs, with_hits(records, 1), with_hits(records, 0))
     table = tables.side_by_side(entries)
     assert not any(c.best for row in table.rows for c in row.cells)
-    assert "2 documents" in table.warnings[0]
+    assert "Too few documents" in table.warnings[0] and "A one (2)" in table.warnings[0]
 
 
 def test_the_common_table_holds_what_both_answered(

@@ -53,8 +53,13 @@ def run(write_run: Make, one_record: Make) -> Run:
     return made
 
 
+def verdict(open_runs: Make, *folders: Any) -> Any:
+    entries = open_runs(*folders)
+    return decide(entries, entries[0])
+
+
 def winner(open_runs: Make, *folders: Any) -> str:
-    found = decide(open_runs(*folders))
+    found = verdict(open_runs, *folders)
     assert found is not None
     return found.run
 
@@ -80,7 +85,7 @@ def test_then_likelihood_and_none_is_no_value(run: Run, open_runs: Make) -> None
         run("worse", mode="text", nll=0.9),
         run("better", nll=0.7, ttft=500),
     )
-    found = decide(open_runs(*folders))
+    found = verdict(open_runs, *folders)
     assert found is not None
     assert (found.run, found.mode) == ("C better", "evidence")
     assert "A bm25 no value" in found.sentence
@@ -96,7 +101,7 @@ def test_then_total_time(run: Run, open_runs: Make) -> None:
 
 
 def test_equals_are_named(run: Run, open_runs: Make) -> None:
-    found = decide(open_runs(run("a"), run("b", mode="text")))
+    found = verdict(open_runs, run("a"), run("b", mode="text"))
     assert found is not None
     assert found.run == "A a"
     assert "can't tell it from B b" in found.sentence
@@ -108,16 +113,28 @@ def test_peers_and_controls_are_no_candidates(run: Run, open_runs: Make) -> None
         run("gold", switches={"evidence": "gold"}, hit=1.0, nll=0.1),
         run("a", hit=0.5),
     )
-    assert decide(open_runs(*folders)) is None
+    assert verdict(open_runs, *folders) is None
     assert winner(open_runs, *folders, run("b", mode="text", hit=0.4, nll=3.0)) == "C a"
 
 
+def test_runs_on_other_questions_are_no_candidates(run: Run, open_runs: Make) -> None:
+    other = run("other", mode="text", hit=1.0, sample={"questions": 40, "sha256": "ff" * 32})
+    assert winner(open_runs, run("a"), run("b", mode="text", hit=0.1), other) == "A a"
+
+
 def test_without_a_clean_candidate_no_default_is_called_safe(run: Run, open_runs: Make) -> None:
-    found = decide(open_runs(run("a", wrong=1.0), run("b", mode="text", wrong=40.0)))
+    found = verdict(open_runs, run("a", wrong=1.0), run("b", mode="text", wrong=40.0))
     assert found is not None
     assert "no default is safe yet" in found.sentence
-    clean = decide(open_runs(run("c"), run("d", mode="text")))
+    clean = verdict(open_runs, run("c"), run("d", mode="text"))
     assert clean is not None and "safe" not in clean.sentence
+
+
+def test_few_documents_are_said(write_run: Make, open_runs: Make, one_record: Make) -> None:
+    records = [one_record(n, documents=2) for n in range(20)]
+    found = verdict(open_runs, write_run("a", records), write_run("b", records, mode="text"))
+    assert found is not None
+    assert "Only 2 documents" in found.sentence
 
 
 def test_failed_samples_count_against_a_mode(
@@ -137,7 +154,7 @@ def test_nothing_in_common_names_no_default(
     run: Run, open_runs: Make, write_run: Make, one_record: Make
 ) -> None:
     other = write_run("other", [one_record(n, dataset="else") for n in range(5)], mode="text")
-    found = decide(open_runs(run("a"), other))
+    found = verdict(open_runs, run("a"), other)
     assert found is not None
     assert (found.mode, found.run) == ("", "")
     assert "no question in common" in found.sentence
