@@ -20,13 +20,13 @@ from eval.benchmarks.options import (
     give_out,
 )
 
-_DENSE_MAX = {"cpu": "16K", "cuda": "128K"}
-"""Dense reading grows with the square of the length: five rounds of 16K took six minutes on two
-CPU cores with the default model."""
+_DENSE_MAX = {"cpu": "8K", "cuda": "128K"}
+"""Dense reading grows with the square of the length: one document of 16K takes more than a minute
+on two CPU cores with the default model."""
 
 
 def ttft(
-    lengths: Annotated[str, typer.Option(help="Document lengths in tokens.")] = "4K,16K",
+    lengths: Annotated[str, typer.Option(help="Document lengths in tokens.")] = "4K,8K,16K",
     text: TextOption = None,
     rounds: RoundsOption = 5,
     dense: Annotated[
@@ -34,7 +34,7 @@ def ttft(
     ] = True,
     dense_max: Annotated[
         str | None,
-        typer.Option(help="Longest dense document [cpu: 16K, cuda: 128K].", show_default=False),
+        typer.Option(help="Longest dense document [cpu: 8K, cuda: 128K].", show_default=False),
     ] = None,
     evidence: Annotated[
         int, typer.Option(min=1, help="Tokens that a question attends to, in four places.")
