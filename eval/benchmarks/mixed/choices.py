@@ -25,8 +25,8 @@ PRESETS: Mapping[str, LoadShape] = {
         output_tokens=96,
     ),
     "cpu": LoadShape(
-        requests=20,
-        lengths=(1024, 2048, 4096, 8192, 16384),
+        requests=12,
+        lengths=(1024, 2048, 4096, 8192),
         long_share=0.2,
         concurrency=8,
         rounds=3,

@@ -20,7 +20,7 @@ from types import FrameType
 from app.settings import child_environment
 from eval.errors import PeerError
 
-START_S, STOP_S = 180.0, 20.0
+START_S, STOP_S = 600.0, 20.0
 _LISTENING = re.compile(rb"Fineprint is at (http://\S+)")
 _PROGRAM = "from app.cli import main; main()"
 

@@ -30,6 +30,16 @@ Fields = dict[str, object]
 Rounds = list[list[CellRecord]]
 Run = Callable[[Door], Awaitable[Rounds]]
 
+_SPEED_SETTINGS = (
+    "device",
+    "precision",
+    "reading",
+    "threads",
+    "block_tokens",
+    "kv_budget_mb",
+    "ingest_workers",
+    "documents_in_memory",
+)
 CLOCK = (
     "client, monotonic; starts before the first byte of the upload or prompt, stops at the first "
     "delta with a visible character"
@@ -118,6 +128,8 @@ async def _sent(target: Target, url: str, run: Run) -> tuple[Fields, Rounds]:
     door = _door(target, url)
     try:
         facts: Fields = {"api": door.api, "served_here": target.serve, **await door.prepare()}
+        if target.serve:
+            facts["settings"] = _settings(target.model)
         try:
             return facts, await run(door)
         except BaseException:
@@ -143,6 +155,14 @@ def _server(target: Target) -> Iterator[str]:
         return
     with served(target.model) as url:
         yield url if target.api == "rest" else f"{url}/v1"
+
+
+def _settings(model: str | None) -> Fields:
+    """Those settings of a server started here that change its speed; None is the engine's own
+    choice."""
+    settings = load_settings(model=model)
+    chosen = {name: getattr(settings, name) for name in _SPEED_SETTINGS}
+    return {"model": Path(settings.model).name, **chosen}
 
 
 def _device() -> str:

@@ -5,19 +5,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from eval.benchmarks.mixed.clock import Clock
 from eval.benchmarks.mixed.completions import CompletionsDoor
 from eval.benchmarks.mixed.doors import Door
 from eval.benchmarks.mixed.rest import RestDoor
-from eval.benchmarks.mixed.streams import ServerEvent, read_events
 from eval.benchmarks.mixed.types import LoadRequest, PlantedQuestion, RequestRecord
 from eval.errors import PeerError
 
@@ -505,47 +502,3 @@ def test_only_own_documents_are_deleted() -> None:
 
     assert asyncio.run(run(duplicate=False)) == 1
     assert asyncio.run(run(duplicate=True)) == 0
-
-
-def events_of(pieces: list[bytes]) -> list[ServerEvent]:
-    async def chunks() -> Any:
-        for piece in pieces:
-            yield piece
-
-    async def run() -> list[ServerEvent]:
-        return [event async for event in read_events(chunks())]
-
-    return asyncio.run(run())
-
-
-def cuts(data: bytes, places: list[int]) -> Iterator[bytes]:
-    start = 0
-    for place in sorted({place % (len(data) + 1) for place in places}):
-        yield data[start:place]
-        start = place
-    yield data[start:]
-
-
-@given(
-    texts=st.lists(st.text(st.characters(codec="utf-8")), min_size=1, max_size=4),
-    end=st.sampled_from(["\n", "\r\n", "\r"]),
-    places=st.lists(st.integers(0, 10_000), max_size=12),
-)
-def test_events_are_the_same_however_the_bytes_are_cut(
-    texts: list[str], end: str, places: list[int]
-) -> None:
-    # JSON as servers send it: line separators such as U+2028 and U+0085 are not escaped.
-    frames = [
-        f": ping{end}event: e{end}data:{json.dumps(text, ensure_ascii=False)}{end}{end}"
-        for text in texts
-    ]
-    data = "".join(frames).encode()
-    found = events_of([data])
-    assert [json.loads(event.data) for event in found] == texts
-    assert events_of(list(cuts(data, places))) == found
-
-
-def test_an_unfinished_event_and_lines_without_data_give_nothing() -> None:
-    assert events_of([b"event: a\n\n", b": x\n\n", b"data: 1\ndata: 2\n\n", b"data: 3\n"]) == [
-        ServerEvent("", "1\n2")
-    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
+from eval.benchmarks.cli import commands
 from eval.benchmarks.mixed.serving import served
 from eval.errors import PeerError
 
@@ -32,15 +35,19 @@ def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "mine"
 
 
-def test_a_server_with_a_fresh_folder_that_ends_with_the_block(
-    tiny_llama: Path, small: Path
-) -> None:
-    with served(str(tiny_llama)) as url, httpx.Client(base_url=url, trust_env=False) as client:
-        assert client.get("/readyz").json()["status"] == "ready"
-        assert client.get("/api/v1/documents").json()["total"] == 0
-    assert not small.exists()
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(f"{url}/healthz", trust_env=False)
+def test_one_command_starts_a_fresh_server_and_measures_it(tiny_llama: Path, small: Path) -> None:
+    arguments = ["mixed", "--serve", "--model", str(tiny_llama), "--tokenizer", str(tiny_llama)]
+    arguments += ["--requests", "2", "--lengths", "1K", "--rounds", "1", "--cells", "cold"]
+    result = CliRunner().invoke(commands, [*arguments, "--json"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    record = json.loads(result.stdout)
+    server = record["config"]["server"]
+    assert (server["served_here"], server["status"]) == (True, "ready")
+    assert server["settings"]["model"] == tiny_llama.name
+    assert (server["settings"]["threads"], server["settings"]["precision"]) == (1, "float32")
+    assert record["results"]["cold"]["label"] == "cold"
+    assert record["results"]["cold"]["failed"] == 0
+    assert not small.exists(), "the user's own documents are left alone"
 
 
 def test_the_server_does_not_outlive_a_benchmark_that_is_stopped(
