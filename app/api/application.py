@@ -16,7 +16,7 @@ from app.api import openai, openapi, problems
 from app.api.deps import Limiters
 from app.api.metrics import Metrics
 from app.api.middleware import BODY_LIMIT, PROMPT_LIMIT, RequestLayer
-from app.api.routes import API_PREFIX, answers, conversations, documents, health
+from app.api.routes import API_PREFIX, answers, comparisons, conversations, documents, health
 from app.api.unknown import unknown_addresses
 from app.ask import ask
 from app.services import Services
@@ -57,7 +57,9 @@ def create_app(services: Services, *, asker: Asker = ask, local_only: bool = Fal
     app.state.metrics = metrics
     # One page at a time: PDFium is not made for several threads.
     app.state.limiters = Limiters(
-        uploads=anyio.CapacityLimiter(16), rendering=anyio.CapacityLimiter(1)
+        uploads=anyio.CapacityLimiter(16),
+        rendering=anyio.CapacityLimiter(1),
+        comparing=anyio.CapacityLimiter(2),
     )
     app.add_middleware(
         RequestLayer,
@@ -69,7 +71,7 @@ def create_app(services: Services, *, asker: Asker = ask, local_only: bool = Fal
     problems.install(app)
     completions = openai.install(app, services, metrics)
     openapi.install(app)
-    for resource in (documents, conversations, answers, health):
+    for resource in (documents, conversations, answers, comparisons, health):
         app.include_router(resource.router)
     app.router.routes.extend(unknown_addresses("/api", openai.PREFIX))
     return app

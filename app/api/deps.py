@@ -20,6 +20,7 @@ class Limiters:
 
     uploads: anyio.CapacityLimiter
     rendering: anyio.CapacityLimiter
+    comparing: anyio.CapacityLimiter
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli import ask, db, doctor, documents, models
+from app.cli import ask, compare, db, doctor, documents, models
 
 COMMANDS_GROUP = "fineprint.commands"
 
@@ -31,6 +31,7 @@ def build() -> typer.Typer:
     )
     program.callback()(_options)
     program.command("ask")(ask.command)
+    program.command("compare")(compare.command)
     program.command("doctor")(doctor.command)
     program.add_typer(documents.commands, name="documents")
     program.add_typer(models.commands, name="models")

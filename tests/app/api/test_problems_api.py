@@ -15,7 +15,7 @@ from app.api.middleware import BODY_LIMIT
     ("method", "path", "body", "status", "code"),
     [
         ("GET", "/api/v1/nothing", None, 404, "not_found"),
-        ("GET", "/api/v1/comparisons", None, 404, "not_found"),
+        ("GET", "/api/v1/comparisons", None, 405, "method_not_allowed"),
         ("GET", "/nowhere", None, 404, "not_found"),
         ("PATCH", "/api/v1/documents", None, 405, "method_not_allowed"),
         ("GET", "/api/v1/documents/doc_x", None, 404, "not_found"),

@@ -1,0 +1,25 @@
+"""/comparisons: what changed between two versions of a contract."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import anyio.to_thread
+from fastapi import APIRouter
+
+from app.api.deps import LimitersDep, ServicesDep
+from app.api.routes import API_PREFIX
+from app.api.schemas.comparisons import ComparisonCreate, ComparisonPublic
+from app.comparisons import compare_stored
+
+router = APIRouter(prefix=f"{API_PREFIX}/comparisons", tags=["comparisons"])
+
+
+@router.post("")
+async def create_comparison(
+    asked: ComparisonCreate, services: ServicesDep, limiters: LimitersDep
+) -> ComparisonPublic:
+    """Compare two documents clause by clause. Nothing is stored."""
+    work = partial(compare_stored, services.library, asked.old_document_id, asked.new_document_id)
+    result = await anyio.to_thread.run_sync(work, limiter=limiters.comparing)
+    return ComparisonPublic.model_validate(result)
