@@ -29,7 +29,7 @@ from app.records import documents_query, find_document, record_of, text_of
 from app.runner import JobRunner
 from app.settings import Settings
 from app.storage import FileStore, Incoming
-from app.tokens import content_key
+from app.tokens import content_key, kv_key
 
 if TYPE_CHECKING:
     from backend.engine import Engine
@@ -278,6 +278,15 @@ class Library:
             self._remove_file(sha256)
             removed += 1
         return removed
+
+    def kv_keys(self) -> frozenset[str]:
+        """The engine's names for the KV of all documents."""
+        query = select(DocumentRow.owner, VersionRow.text_sha256).join(
+            VersionRow, DocumentRow.id == VersionRow.document_id
+        )
+        with self.database.read() as session:
+            rows = session.execute(query).all()
+        return frozenset(kv_key(owner, digest) for owner, digest in rows)
 
     def open_jobs(self) -> int:
         """Ingestions waiting or running, of all processes."""

@@ -52,7 +52,11 @@ def open_services(
             # Before the model: a second server is told at once.
             make_folder(settings.data_dir)
             stack.enter_context(serve_lock(settings))
-        opened = stack.enter_context(closing(open_engine(settings))) if engine is None else engine
+        opened = (
+            stack.enter_context(closing(open_engine(settings, keep_kv=True)))
+            if engine is None
+            else engine
+        )
         make_folder(settings.data_dir)
         database = Database(settings.database, busy_timeout_s=settings.busy_timeout_s)
         with closing(database):
@@ -77,14 +81,17 @@ def _working(
     try:
         if serve:
             library.sweep()
+            engine.keep_documents(library.kv_keys())
         yield Services(settings, engine, library, conversations, database)
     finally:
         runner.close()
 
 
-def open_engine(settings: Settings) -> Engine:
-    """The engine with the model that the settings name. Raises ModelUnavailable, UnknownModel,
-    CheckpointError."""
+def open_engine(settings: Settings, *, keep_kv: bool = False) -> Engine:
+    """The engine with the model that the settings name. `keep_kv`: what it reads is kept in the
+    data folder, and found there; without it (benchmarks) it starts with nothing.
+
+    Raises ModelUnavailable, UnknownModel, CheckpointError, BackendError."""
     # Here, because torch takes seconds to import and most commands need no engine.
     import torch
 
@@ -105,6 +112,8 @@ def open_engine(settings: Settings) -> Engine:
             device=device,
             precision=settings.precision,
             reading=settings.reading,
+            disk_folder=settings.kv_dir if keep_kv else None,
+            disk_budget=settings.kv_disk_bytes if keep_kv else 0,
             **{name: value for name, value in chosen.items() if value is not None},
         )
     )

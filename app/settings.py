@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -24,6 +25,10 @@ from app.errors import BadSettings
 PREFIX = "FINEPRINT_"
 TEST_PREFIX = "FINEPRINT_TEST_"
 """Read by the test suite alone."""
+
+KV_DISK_SHARE = 0.2
+"""Of the free disk, for KV pages. A fifth leaves uploads, the database and other programs their
+room; with 60 GB free it is nine contracts of 60,000 tokens of the default model."""
 
 DEFAULT_MODEL = "smollm2-135m-instruct"
 
@@ -58,6 +63,9 @@ class Settings(BaseSettings):
     """Tokens per reading block; None leaves the choice to the engine."""
     kv_budget_mb: int | None = Field(default=None, ge=16)
     """Memory for KV pages (1 MB = 1,000,000 bytes); None leaves the choice to the engine."""
+    kv_disk_mb: int | None = Field(default=None, ge=0)
+    """Disk for KV pages in `data_dir`, so that nothing is read again after a restart; 0 keeps none
+    and removes those there. None is a fifth of what is free on that disk."""
 
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)
@@ -132,6 +140,23 @@ class Settings(BaseSettings):
     def derived_dir(self) -> Path:
         """What is computed from a document and too big for the database, by document id."""
         return self.data_dir / "derived"
+
+    @property
+    def kv_dir(self) -> Path:
+        """KV pages, by document."""
+        return self.data_dir / "kv"
+
+    @property
+    def kv_disk_bytes(self) -> int:
+        """The most that KV pages may take of the disk."""
+        if self.kv_disk_mb is not None:
+            return self.kv_disk_mb * 1_000_000
+        folder = self.data_dir
+        while not folder.exists():
+            folder = folder.parent
+        # What pages take already is theirs: without it the share would shrink at every start.
+        held = sum(path.stat().st_blocks for path in self.kv_dir.glob("*.safetensors")) * 512
+        return int((shutil.disk_usage(folder).free + held) * KV_DISK_SHARE)
 
 
 def load_settings(**overrides: object) -> Settings:

@@ -81,7 +81,12 @@ def tokenise(
 
 def content_key(owner: str, text: str) -> str:
     """The engine's name for the KV of this text: no owner can meet another's."""
-    return hashlib.sha256(f"{owner}\0{text_sha256(text)}".encode()).hexdigest()
+    return kv_key(owner, text_sha256(text))
+
+
+def kv_key(owner: str, digest: str) -> str:
+    """The same, for a text of which only the SHA-256 is at hand."""
+    return hashlib.sha256(f"{owner}\0{digest}".encode()).hexdigest()
 
 
 def text_sha256(text: str) -> str:

@@ -10,16 +10,19 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from collections.abc import Sequence as SequenceOf
 from typing import TypeVar
 
 import torch
 
+from backend.admission import check_request
 from backend.batch import Batch, Decode, Prefill, ReadBlock
+from backend.block_reader import BlockReader
 from backend.config import ModelConfig
 from backend.context import Context
 from backend.context_plan import ContextPlan, plan_context
+from backend.disk import open_disk
 from backend.engine_config import EngineConfig
 from backend.errors import BackendError, EngineBusy, EngineClosed, RequestTooLarge, UnknownDocument
 from backend.lookup import PromptLookup
@@ -38,6 +41,8 @@ from backend.types import (
     SamplingParams,
 )
 from kvstore.errors import KVStoreError
+from kvstore.tiers.folder import remove_document
+from kvstore.tiers.types import Stamp
 from kvstore.types import PAGE_TOKENS
 
 _log = logging.getLogger(__name__)
@@ -57,14 +62,18 @@ class Engine:
         dtype = parts.store.pool.data.dtype
         self._kv_format = f"{config.resolved_precision()}/{dtype}/{config.reading}"
         self._runner = Runner(parts.model, parts.store.pool)
+        self._blocks = BlockReader(parts.store, self._runner)
         self._scheduler = Scheduler(config.prefill_chunk)
         self._documents: dict[str, DocumentReading] = {}
         self._commands: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._live: dict[str, Sequence] = {}
         self._held: dict[Sequence, set[bytes]] = {}
         self._read_tokens = 0
-        self._closed = False
+        self._stalled = self._closed = False
         self._thread = threading.current_thread()
+        stamp = Stamp(self.fingerprint, self._kv_format, self.kv_page_bytes)
+        if (disk := open_disk(config, stamp, self._wake)) is not None:
+            self._store.attach(disk)
 
     @classmethod
     def open(cls, config: EngineConfig) -> Engine:
@@ -116,12 +125,13 @@ class Engine:
             read_tokens=self._read_tokens,
             pages_used=pool.total - pool.free,
             pages_total=pool.total,
+            disk=None if self._store.disk is None else self._store.disk.counters,
         )
 
     @property
     def kv_page_bytes(self) -> int:
         """Bytes of one KV page."""
-        return self._store.pool.data.nbytes // self._store.pool.total
+        return self._store.pool.page_bytes
 
     def split_blocks(self, token_count: int) -> tuple[tuple[int, int], ...]:
         """Half-open block ranges that cover `token_count` tokens."""
@@ -150,7 +160,7 @@ class Engine:
             reading.want(first_blocks)
 
         def begin() -> None:
-            self._store.enrol(document.key, reading.keys)
+            self._store.enrol(document.key, reading.keys, reading.layout())
             if not lazy:
                 self._scheduler.add_reading(reading)
 
@@ -175,8 +185,15 @@ class Engine:
                 reading.cancelled = True
                 reading.notify()
             self._store.forget_document(key)
+            if self._store.disk is None and self.settings.disk_folder is not None:
+                remove_document(self.settings.disk_folder, key)
 
         self._send(drop)
+
+    def keep_documents(self, keys: Collection[str]) -> None:
+        """Remove the KV files of documents that are neither among these nor known to the engine."""
+        if self._store.disk is not None:
+            self._store.disk.keep(frozenset(keys))
 
     def generate(self, request: Request) -> TokenStream:
         """Run a request; yields its events. Closing or dropping the stream cancels it.
@@ -222,24 +239,11 @@ class Engine:
     def _admit(self, request: Request, extra: int = 0) -> Sequence:
         if self._closed or not self.alive:
             raise EngineClosed("The engine is closed; restart the server")
-        if not request.prompt_ids:
-            raise RequestTooLarge("The prompt is empty; give at least one token")
-        if not 0 <= request.sink_len < len(request.prompt_ids):
-            raise RequestTooLarge(
-                f"The first {request.sink_len} of {len(request.prompt_ids)} prompt tokens are to "
-                "be sinks; at least one must follow them"
-            )
+        check_request(request, extra, self.config.max_positions)
         if request.document_key is not None and request.document_key not in self._documents:
             raise UnknownDocument(f"No document {request.document_key} was given to the engine")
         if self._scheduler.waiting >= self.settings.max_waiting:
             raise EngineBusy("Too many questions are waiting; try again in a moment")
-        evidence = sum(last - first for first, last in request.evidence)
-        tokens = len(request.prompt_ids) + evidence + extra + request.sampling.max_tokens
-        if tokens > self.config.max_positions:
-            raise RequestTooLarge(
-                f"The prompt, its evidence and the answer need {tokens} tokens and the model takes "
-                f"{self.config.max_positions}: give less evidence or a lower max_tokens"
-            )
         return Sequence(request, self.tokenizer, self.config.eos_ids)
 
     def _send(self, command: Callable[[], None]) -> None:
@@ -289,17 +293,23 @@ class Engine:
                     self._run(batch)
                 self._scheduler.sweep()
                 self._let_go()
+                self._store.spill()
         finally:
             for sequence in self._scheduler.sequences():
                 sequence.fail("The engine was closed before the answer was done")
             for reading in [*self._documents.values(), *self._scheduler.readings()]:
                 reading.error = reading.error or "The engine was closed before it was read"
                 reading.notify()
+            if self._store.disk is not None:
+                self._store.disk.close()
 
     def _take_commands(self) -> bool:
         """Run what was asked for, waiting when there is nothing else to do. False: close."""
-        while self._scheduler.idle or not self._commands.empty():
+        while self._scheduler.idle or self._stalled or not self._commands.empty():
+            while self._commands.empty() and self._store.spill():
+                pass
             command = self._commands.get()
+            self._stalled = False
             if command is None:
                 return False
             command()
@@ -326,14 +336,25 @@ class Engine:
                 _log.exception("a request's context could not be opened")
                 sequence.fail(str(error) or type(error).__name__)
                 self._scheduler.sweep()
+        if self._stalled and not self._scheduler.answering:
+            # A block comes from the disk sooner than another is read from its text.
+            return None
+        self._stalled = False
         return self._scheduler.schedule(wanted)
 
     def _open_context(self, sequence: Sequence) -> ReadBlock | None:
-        """Open the request's context, or say which block must be read before."""
+        """Open the request's context, or say which block must be read before; neither while all
+        that it lacks is on its way from the disk."""
         plan = self._plan(sequence.request)
         self._hold(sequence, plan)
         if missing := plan.missing():
-            return ReadBlock(plan.reading, missing[0], sequence)
+            keys = plan.reading.keys
+            ready = self._store.fetch([keys[index] for index in missing])
+            self._stalled = not ready
+            for index in missing:
+                if ready and keys[index] == ready[0]:
+                    return ReadBlock(plan.reading, index, sequence)
+            return None
         self._fill_context(sequence, plan)
         self._scheduler.begin_filling(sequence)
         return None
@@ -405,27 +426,10 @@ class Engine:
     def _read_now(
         self, reading: DocumentReading, index: int, asker: Sequence | None = None
     ) -> None:
-        token_ids, key = reading.tokens_of(index), reading.keys[index]
-        if self._store.lookup(key, token_ids) is not None:
-            reading.passed(index)
-            return
-        pages = self._store.reserve(len(token_ids))
-        try:
-            anchors = [
-                (self._store.block(reading.keys[block]).pages[page], slot)
-                for block, page, slot in map(reading.locate, reading.anchors_before(index))
-            ]
-            self._runner.read_block(token_ids, reading.document.sinks, anchors, pages)
-        except BaseException:
-            self._store.abandon(pages)
-            raise
-        self._store.commit(key, token_ids, pages)
-        reading.passed(index)
-        reading.computed_tokens += len(token_ids)
-        self._read_tokens += len(token_ids)
+        computed = self._blocks.read(reading, index)
+        self._read_tokens += computed
         if asker is not None:
-            asker.read_tokens += len(token_ids)
-        reading.notify()
+            asker.read_tokens += computed
 
     def _prefill(self, batch: Prefill) -> None:
         sequence = batch.sequence

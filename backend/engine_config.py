@@ -22,7 +22,9 @@ class EngineConfig:
     `block_tokens` is the unit of reading, a multiple of the page size; the default is argued in
     docs/adr/0003-blocks-of-512.md. `kv_budget` is in bytes; 0 takes 40% of a CPU's memory, or 70%
     of what a GPU has free once the weights are there. `threads` 0 leaves torch's own choice.
-    `max_waiting` bounds the queue of requests, `prefill_chunk` (tokens) the length of one step.
+    `max_waiting` bounds the queue of requests, `prefill_chunk` (tokens) the length of one step. KV
+    is also kept in files of at most `disk_budget` bytes in `disk_folder`, for one engine at a time;
+    without a folder there are none, and a budget of 0 removes those that are there.
     """
 
     model: Path
@@ -34,6 +36,8 @@ class EngineConfig:
     threads: int = 0
     max_waiting: int = 64
     prefill_chunk: int = 512
+    disk_folder: Path | None = None
+    disk_budget: int = 0
 
     def resolved_precision(self) -> Precision:
         """The precision that "auto" stands for on this machine."""

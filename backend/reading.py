@@ -13,6 +13,7 @@ from backend.errors import RequestTooLarge
 from backend.types import DocumentTokens, ReadProgress
 from kvstore.keys import block_key
 from kvstore.store import KVStore
+from kvstore.tiers.types import DocumentLayout
 from kvstore.types import PAGE_TOKENS
 
 
@@ -20,10 +21,10 @@ class DocumentReading:
     """One document known to the engine.
 
     `keys[i]` names the KV of block i. `wanted` says that all of it shall be read; without it only
-    the blocks that a question needs are. A wanted block is read once for this reading, even if
-    another document's blocks push it out of the store afterwards: two that don't fit side by side
-    would else read each other out for ever. Counters change in the engine's thread; `progress` may
-    be asked for from any.
+    the blocks that a question needs are. A block on the disk counts as read. A wanted block is read
+    once for this reading, even if another document's blocks push it out of the store afterwards:
+    two that don't fit side by side would else read each other out for ever. Counters change in the
+    engine's thread; `progress` may be asked for from any.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class DocumentReading:
 
     def next_left(self) -> int | None:
         """The wanted block to read next; None when there is none."""
-        while self._left and self._store.contains(self.keys[self._left[0]]):
+        while self._left and self._store.available(self.keys[self._left[0]]):
             self._left.popleft()
         return self._left[0] if self._left else None
 
@@ -65,7 +66,7 @@ class DocumentReading:
             self._left.remove(index)
 
     def missing(self, indexes: range | list[int]) -> list[int]:
-        """Those of the given blocks that have no KV."""
+        """Those of the given blocks that have no KV in the pool."""
         return [index for index in indexes if not self._store.contains(self.keys[index])]
 
     def tokens_of(self, index: int) -> tuple[int, ...]:
@@ -96,12 +97,19 @@ class DocumentReading:
         page, slot = divmod(position - self._starts[index], PAGE_TOKENS)
         return index, page, slot
 
+    def layout(self) -> DocumentLayout:
+        """The document as the disk tier sees it."""
+        document = self.document
+        return DocumentLayout(
+            document.key, self.keys, document.blocks, document.token_ids, document.sinks
+        )
+
     def progress(self) -> ReadProgress:
         """Where reading stands, from the store itself."""
         read = sum(
             end - start
             for key, (start, end) in zip(self.keys, self.document.blocks, strict=True)
-            if self._store.contains(key)
+            if self._store.available(key)
         )
         total = len(self.document.token_ids)
         if read == total or (self.wanted and not self._left and not self.error):

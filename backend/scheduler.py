@@ -43,6 +43,11 @@ class Scheduler:
         return not (self._waiting or self._filling or self._running or self._reading)
 
     @property
+    def answering(self) -> bool:
+        """Whether a request has its context."""
+        return bool(self._filling or self._running)
+
+    @property
     def waiting(self) -> int:
         """Requests that have no context yet."""
         return len(self._waiting)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from kvstore.types import DiskCounters
+
 FinishReason = Literal["stop", "length", "cancelled", "repetition", "error"]
 
 
@@ -125,7 +127,7 @@ class TokenEvent:
 class EngineCounters:
     """Since the engine opened: block look-ups that found KV and that didn't, blocks evicted,
     document tokens that went through the model. `pages_used` of `pages_total` KV pages hold
-    something now."""
+    something now. `disk` is None without a disk tier."""
 
     hits: int
     misses: int
@@ -133,3 +135,4 @@ class EngineCounters:
     read_tokens: int
     pages_used: int
     pages_total: int
+    disk: DiskCounters | None = None

@@ -266,9 +266,9 @@ class KVStore:
         return True
 
     def _save_before_eviction(self, key: bytes) -> None:
-        if key in self._unsaved and not self._save(key):
-            waits = key in self._unsaved
-            if waits and self._disk is not None:
+        if self._disk is not None and self._disk.lacks(key):
+            self._unsaved[key] = None
+            if not self._save(key):
                 self._disk.missed("pressure")
 
 

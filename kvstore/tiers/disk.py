@@ -135,6 +135,8 @@ class DiskTier:
             entry = self._shelf.entries.get(file.identity.name)
             if entry is None:
                 entry = Entry(file)
+            else:
+                entry.file.know(file)
             self._shelf.want(entry)
             self._note_use(entry)
             for key, _, _ in file.identity.blocks:
@@ -281,7 +283,10 @@ class DiskTier:
         _log.warning("%s; the text is read again", error)
         self._refused[error.reason] += 1
         if error.reason in _WHOLE_FILE:
+            wanted = entry.wanted
             self._drop(entry)
+            if wanted:
+                self._shelf.want(Entry(entry.file.anew()))
         else:
             self._shelf.struck(entry, index)
             self._push(_Job("strike", entry, index))

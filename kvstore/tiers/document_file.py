@@ -89,6 +89,16 @@ class DocumentFile:
             raise BadKVFile(file.data, "unreadable", str(error)) from error
         return file
 
+    def know(self, planned: DocumentFile) -> None:
+        """Take the tokens from the plan of the same document; they need not be read then."""
+        self._tokens = planned._tokens
+
+    def anew(self) -> DocumentFile:
+        """The same file, planned once more, to take the place of one that is refused."""
+        fresh = DocumentFile(self.data.parent, self.identity)
+        fresh._tokens = self._tokens
+        return fresh
+
     def create(self) -> None:
         """Make the file, without blocks. Raises OSError."""
         if self._tokens is None:

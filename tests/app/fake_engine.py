@@ -7,7 +7,7 @@ import re
 import threading
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import SimpleNamespace
 
 from backend.errors import RequestTooLarge
@@ -81,6 +81,7 @@ class FakeEngine:
         self.room = room
         self.tickets: list[FakeTicket] = []
         self.forgotten: list[str] = []
+        self.kept: frozenset[str] | None = None
         self.cancelled: list[str] = []
         self.closed = False
         self.config = SimpleNamespace(max_positions=8192, vocab_size=50_000)
@@ -107,6 +108,9 @@ class FakeEngine:
 
     def forget(self, key: str) -> None:
         self.forgotten.append(key)
+
+    def keep_documents(self, keys: Collection[str]) -> None:
+        self.kept = frozenset(keys)
 
     def close(self) -> None:
         self.closed = True
