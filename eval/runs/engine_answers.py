@@ -16,9 +16,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import TYPE_CHECKING
 
 from app.answer.evidence import Found, lead
@@ -26,25 +25,23 @@ from app.ask import ask
 from app.documents import LoadedDocument
 from app.events import AnswerCompleted, AnswerDelta
 from app.phrasing import plan_phrasing
-from app.prompt import STOPS, PromptPlan, evidence_ranges, plan_prompt
+from app.prompt import PromptPlan, evidence_ranges, plan_prompt
 from app.rerank import rerank
 from app.types import Answer
 from backend.errors import BackendError
-from backend.types import Request, SamplingParams, TokenEvent
 from eval.runs.answerers import Session, Unfit, cited, hit_spans, prediction
-from eval.runs.free_text import hinted, is_refusal, unverified
+from eval.runs.free_text import hinted, unverified
 from eval.runs.likelihood import answer_nll, best_choice
 from eval.runs.material import passages_by_tokens, search_of, unrefused
 from eval.runs.opened import open_document
 from eval.runs.switches import Switches
+from eval.runs.writing import request_number, written
 from eval.types import EvalDocument, Mode, Question, Reply, ReplyTimings, ReplyUsage
 from retrieval.language import detect
 from retrieval.types import Language
 
 if TYPE_CHECKING:
     from backend.engine import Engine
-
-_numbers = count(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +140,7 @@ class _EvidenceSession:
             self.engine,
             [self.document],
             question.question,
-            request_id=f"eval-{next(_numbers)}",
+            request_id=f"eval-{request_number()}",
             options=self.switches.ask,
             search=search_of(self.switches.run.evidence, question, self.seed),
         ):
@@ -258,49 +255,3 @@ class _DenseSession:
         raise Unfit(
             f"document, question and answer need {needed} tokens and the model takes {window}"
         )
-
-
-def written(engine: Engine, plan: PromptPlan, max_tokens: int, started: float) -> Reply:
-    """What the model writes after a prompt, greedily. `started`: arrival of the question, by
-    `time.perf_counter`. Raises BackendError."""
-    request = Request(
-        request_id=f"eval-{next(_numbers)}",
-        prompt_ids=plan.prompt_ids,
-        sampling=SamplingParams(max_tokens=max_tokens, stop=STOPS),
-        document_key=plan.document_key,
-        evidence=plan.evidence,
-        sink_len=plan.sink_len,
-    )
-    text, first, last = "", None, None
-    with closing(engine.generate(request)) as events:
-        for event in events:
-            if event.text and first is None:
-                first = 1000 * (time.perf_counter() - started)
-            text += event.text
-            last = event
-    total = 1000 * (time.perf_counter() - started)
-    return _reply_of(text.strip(), first, total, last)
-
-
-def _reply_of(text: str, first: float | None, total: float, last: TokenEvent | None) -> Reply:
-    if last is None or last.usage is None or last.timings is None:
-        raise BackendError("The engine's stream ended without an account")
-    if last.finish_reason == "error":
-        raise BackendError(last.error or "The engine stopped with an error")
-    refused = is_refusal(text)
-    return Reply(
-        status="not_found" if refused else "answered",
-        shown=text,
-        prediction="" if refused else text,
-        timings=ReplyTimings(
-            first, total, queue_ms=last.timings.queue_ms, decode_ms=last.timings.decode_ms
-        ),
-        claims=text,
-        finish_reason=last.finish_reason or "",
-        usage=ReplyUsage(
-            prompt_tokens=last.usage.prompt_tokens,
-            cached_tokens=last.usage.cached_tokens,
-            read_tokens=last.usage.read_tokens,
-            completion_tokens=last.usage.completion_tokens,
-        ),
-    )
