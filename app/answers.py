@@ -202,7 +202,7 @@ class AnswerRuns:
         waited_ms = _since(run.arrived)
         try:
             documents = [self._load(document_id) for document_id in run.document_ids]
-            start_reading(self._engine, documents)
+            start_reading(self._engine, documents, ingesting_here=True)
             before_ms = _since(run.arrived)
             for event in self._ask(
                 self._engine,

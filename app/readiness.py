@@ -45,16 +45,23 @@ def require_askable(record: DocumentRecord) -> None:
     )
 
 
-def start_reading(engine: Engine, documents: Sequence[LoadedDocument]) -> tuple[ReadTicket, ...]:
+def start_reading(
+    engine: Engine, documents: Sequence[LoadedDocument], *, ingesting_here: bool = False
+) -> tuple[ReadTicket, ...]:
     """Hands the engine those documents it does not know (after a restart it knows none). Returns at
     once, with the tickets of those that it now reads.
 
     A document that is more than the engine can hold has been taken in with a warning that says so;
-    the engine is told of it and reads what questions need.
+    the engine is told of it and reads what questions need. So it is with a document whose ingestion
+    is under way when this process does it (`ingesting_here`): it is read in its turn, and asking
+    early must not put it beside the others.
     """
     tickets = []
     for document in documents:
         if engine.progress(document.tokens.key) is not None:
+            continue
+        if ingesting_here and not document.record.final:
+            engine.read(document.tokens, lazy=True)
             continue
         try:
             tickets.append(engine.read(document.tokens))

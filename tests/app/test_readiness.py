@@ -32,3 +32,13 @@ def test_a_document_too_large_to_be_read_ahead_can_be_asked() -> None:
     tickets = start_reading(cast("Any", engine), cast("Any", documents))
     assert engine.asked == [("large", False), ("large", True), ("s", False)]
     assert cast("Any", tickets) == ("ticket of s",), "nobody may wait for what is read on demand"
+
+
+def test_a_question_asked_early_does_not_move_its_document_up_the_line() -> None:
+    engine = Engine(known="old")
+    documents = [
+        SimpleNamespace(tokens=SimpleNamespace(key=key), record=SimpleNamespace(final=final))
+        for key, final in (("being taken in", False), ("complete", True))
+    ]
+    start_reading(cast("Any", engine), cast("Any", documents), ingesting_here=True)
+    assert engine.asked == [("being taken in", True), ("complete", False)]
