@@ -47,19 +47,15 @@ class FakeServer:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-            lines = head.split("\r\n")
+            lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
             fields = dict(line.lower().split(": ", 1) for line in lines[1:] if ": " in line)
             await asyncio.sleep(self.before_body_s)
-            body = await self._body(reader, fields)
+            body = await reader.readexactly(int(fields.get("content-length", 0)))
             name = " ".join(lines[0].split()[:2])
             self.asked.append((name, body))
             await self._send(writer, self._reply(name))
         finally:
             writer.close()
-
-    async def _body(self, reader: asyncio.StreamReader, fields: dict[str, str]) -> bytes:
-        return await reader.readexactly(int(fields.get("content-length", 0)))
 
     def _reply(self, name: str) -> Reply:
         if name in self.pages:
