@@ -23,6 +23,7 @@ __all__ = [
     "ReadPlan",
     "Tiles",
     "block_attention",
+    "choose_implementation",
     "plan_reads",
 ]
 
@@ -68,6 +69,15 @@ def block_attention(
     return kernel.block_attention(q, k, v, plan, extra, cos, sin, tiles)
 
 
+def choose_implementation(width: int, dtype: torch.dtype, device: torch.device) -> Implementation:
+    """The fastest implementation for heads of `width` on `device`."""
+    if device.type != "cuda":
+        return "reference"
+    major = torch.cuda.get_device_capability(device)[0]
+    sixteen_bit = dtype in (torch.float16, torch.bfloat16)
+    return "hopper" if major == 9 and sixteen_bit and width in (64, 128) else "triton"
+
+
 def _check(
     q: torch.Tensor,
     k: torch.Tensor,
@@ -97,7 +107,11 @@ def _check(
             raise ValueError("q, k, v and extra must be contiguous in the last dimension")
     if q.dtype not in _DTYPES and q.dtype != torch.float64:
         raise ValueError(f"{q.dtype} is no dtype of attention")
+    if plan.table.device != q.device:
+        raise ValueError(f"the plan is on {plan.table.device}, q on {q.device}")
     for name, table in (("cos", cos), ("sin", sin)):
+        if table.dtype != torch.float32 or table.device != q.device or table.stride(-1) != 1:
+            raise ValueError(f"{name} must be float32 rows beside q")
         if table.dim() != 2 or table.shape[0] < plan.positions or table.shape[1] != width:
             raise ValueError(
                 f"{name} {tuple(table.shape)} doesn't fit {plan.positions} positions of {width}"

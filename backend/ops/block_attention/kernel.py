@@ -1,3 +1,5 @@
+# The compiler of the kernels gives types to their arguments, not Python.
+# mypy: disable-error-code="no-untyped-def, untyped-decorator"
 """Block reading attention in Triton, for every GPU that Triton compiles for.
 
 One program takes a tile of query rows of one key-value head: row r is query head r % group of

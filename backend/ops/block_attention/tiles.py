@@ -29,7 +29,13 @@ class Tiles:
 SAFE = Tiles(rows=64, keys=32, warps=4, stages=2)
 """Fits the shared memory of every supported GPU at every head size (96 KiB at 256 in 16 bit)."""
 
-TUNED: Mapping[tuple[int, int, int], Tiles] = {}
+TUNED: Mapping[tuple[int, int, int], Tiles] = {
+    # H200, 524,288 tokens, 32/8 heads in bf16 (docs/benchmarks/kernels-h200.md), TFLOP/s:
+    # 395; 128 x 128 with 8 warps 365, 64 x 64 381, the safe default 309.
+    (90, 64, 2): Tiles(rows=128, keys=64, warps=4, stages=3),
+    # 461; two stages 410, 64 keys 439, 64 x 64 421.
+    (90, 128, 2): Tiles(rows=128, keys=128, warps=8, stages=3),
+}
 """By (compute capability times ten, padded head size, bytes of an element)."""
 
 
