@@ -20,6 +20,7 @@ from retrieval.compare.renumbering import Labels, NewNumbers
 from retrieval.compare.touched import FactFinder, Touched, values
 from retrieval.compare.types import Category, Consequence, Edit, FactReader, Place
 from retrieval.compare.words import holds, line_of
+from retrieval.folding import fold
 
 _NEGATIONS = frozenset(
     re.findall(
@@ -96,10 +97,14 @@ class EditReader:
             self._new, hunk.new_start, hunk.new_end
         ):
             return Formatting(hunk)
+        if self._is_furniture(hunk):
+            return Formatting(hunk)
         old_values, new_values = values(touched.old), values(touched.new)
         covered = self._finder.covers(touched)
         if covered and old_values and old_values == new_values:
-            return Restated(self._edit(touched, "figure"))
+            edit = self._edit(touched, "figure")
+            same = _plain(edit.old.text) == _plain(edit.new.text)
+            return Formatting(hunk) if same else Restated(edit)
         holder = self._explained(touched) if covered else None
         if holder is not None:
             return Followed(
@@ -109,6 +114,18 @@ class EditReader:
         if (holder := self._contents(hunk)) is not None:
             return Followed(holder, Consequence("contents", *self._places(touched)))
         return Changed(hunk, self._edit(touched, self._category(touched)))
+
+    def _is_furniture(self, hunk: Hunk) -> bool:
+        """Whether words of one version stand as a page number or header in the other."""
+        if hunk.old_size and hunk.new_size:
+            return False
+        mine, other = (self._old, self._new) if hunk.old_size else (self._new, self._old)
+        first, last = (
+            (hunk.old_start, hunk.old_end) if hunk.old_size else (hunk.new_start, hunk.new_end)
+        )
+        printed = other.words.furniture_before(hunk.new_start if hunk.old_size else hunk.old_start)
+        said = _plain(" ".join(mine.words.norms[first:last]))
+        return bool(said) and said in _plain(printed)
 
     def _explained(self, touched: Touched) -> int | None:
         """The change whose renumbering explains every reference that differs."""
@@ -229,3 +246,7 @@ def _squeezed(places: Places, first: int, last: int) -> str:
             else f" {word} "
         )
     return "".join(parts)
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\W_]+", "", fold(text))

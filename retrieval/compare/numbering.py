@@ -24,7 +24,10 @@ _NUMBER_WORDS = re.compile(
     r"article|section|clause|part|chapter|[第条章节编款项]|部分|[\s.:、()\-,]"
 )
 _ZH_KIND = re.compile(r"第.+?(部分|[条章节编])")
-_NUMBER_LIKE = re.compile(r"(?:\d+\.)*\d+[a-z]?|[a-z]{1,2}|[ivxl]{1,5}")
+_NUMBER_LIKE = re.compile(
+    r"(?:\d+\.)*\d+[a-z]?|[a-z]{1,2}|[ivxl]{1,5}"
+    r"|(?:schedule|annex|appendix|exhibit|attachment)[a-z\d]{1,4}"
+)
 _MAX_NUMBER_WORDS = 6
 _UNRANKED = 50
 """The level of a number that is in no outline: below all clauses."""
@@ -181,7 +184,7 @@ def _unread(hunk: Hunk | None, side: int, places: Places) -> Hunk | None:
         return None
     first, last = (hunk.new_start, hunk.new_end) if side else (hunk.old_start, hunk.old_end)
     norms = places.words.norms[first:last]
-    marked = any(not word.isalpha() or word > "\u3000" for word in norms)
+    marked = len(norms) > 1 or not norms[0].isalpha() or norms[0] > "\u3000"
     if len(norms) > _MAX_NUMBER_WORDS or not marked:
         return None
     return hunk if _NUMBER_LIKE.fullmatch(number_key("".join(norms))) else None

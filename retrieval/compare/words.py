@@ -94,6 +94,14 @@ class Words:
         offset = self.ends[first - 1] if first else (self.starts[0] if self.starts else 0)
         return offset, offset
 
+    def furniture_before(self, index: int) -> str:
+        """Page numbers and headers between a word and the one before it."""
+        start = self.ends[index - 1] if index else 0
+        end = self.starts[index] if index < len(self) else len(self.version.text)
+        spans = self.furniture.spans
+        inside = spans[bisect_left(spans, (start, 0)) : bisect_left(spans, (end, 0))]
+        return " ".join(self.version.text[slice(*span)] for span in inside)
+
     def is_punctuation(self, index: int) -> bool:
         return self.norms[index] in _PUNCTUATION
 
@@ -144,7 +152,8 @@ def _marks(version: Version, numbers: frozenset[str]) -> list[Mark]:
         Mark(found.start, found.end, known.get(found.start))
         for found in candidates(text)
         if found.start in known
-        or found.label in numbers
+        # "Exhibit A" begins a line by chance far more often than "12.3".
+        or (found.label in numbers and found.readings[0][0] != "attachment")
         or _BEGINS.search(text, max(0, found.start - 80), found.start)
     ]
 
