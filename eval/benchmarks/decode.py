@@ -11,7 +11,14 @@ from app.errors import BadParameter
 from app.prompt import document_sinks
 from backend.engine import Engine
 from backend.types import DocumentTokens
-from eval.benchmarks.decode_cells import Cell, Skipped, choose_cells, requests_of
+from eval.benchmarks.decode_cells import (
+    SOURCES,
+    Cell,
+    Skipped,
+    Source,
+    choose_cells,
+    requests_of,
+)
 from eval.benchmarks.decode_clock import decode_together
 from eval.benchmarks.documents import unique_document
 from eval.benchmarks.ttft import require_room
@@ -37,6 +44,7 @@ class DecodePlan:
     rounds: int = 5
     document_tokens: int = 32768
     every_cell: bool = False
+    sources: tuple[Source, ...] = SOURCES
     seed: int = 0
 
 
@@ -56,6 +64,14 @@ def require_format(engine: Engine, name: str) -> None:
         )
 
 
+def parse_source(name: str | None) -> tuple[Source, ...]:
+    """Where contexts come from; None is both. Raises BadParameter."""
+    found = tuple(source for source in SOURCES if name in (None, source))
+    if not found:
+        raise BadParameter(f"No source of contexts {name!r}; there are {', '.join(SOURCES)}")
+    return found
+
+
 def measure(
     engine: Engine,
     plan: DecodePlan,
@@ -66,7 +82,13 @@ def measure(
     require_room(engine, (plan.document_tokens,))
     source = random.Random(plan.seed)
     kind = engine.settings.device.partition(":")[0]
-    cells, skipped = choose_cells(plan.contexts, plan.batches, device=kind, every=plan.every_cell)
+    cells, skipped = choose_cells(
+        plan.contexts,
+        plan.batches,
+        device=kind,
+        every=plan.every_cell,
+        sources=plan.sources,
+    )
     on_step(f"reading a document of {plan.document_tokens:,} tokens")
     document = _document(engine, plan, pieces)
     engine.read(document).wait()

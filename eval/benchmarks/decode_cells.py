@@ -28,9 +28,13 @@ QUESTION_TOKENS = 48
 AHEAD = 48
 """Tokens by which a sequence may be ahead of a later one for each step of the later one's prompt
 (the scheduler decodes up to 32 between two such steps)."""
-CPU_LIMITS: dict[Source, int] = {"prompt": 8192, "evidence": 32768}
-"""Most tokens of all contexts of a cell on a CPU: prompts are read anew in every round, and eight
-contexts of 8K take 0.3 s a step."""
+LIMITS: dict[str, dict[Source, int]] = {
+    "cpu": {"prompt": 8192, "evidence": 32768},
+    "cuda": {"prompt": 32768},
+}
+"""Most tokens of all contexts of a cell, by kind of device. Prompts are read anew in every round,
+and the sequences that were read first decode meanwhile; eight contexts of 8K take a CPU 0.3 s a
+step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +58,23 @@ class Skipped:
 
 
 def choose_cells(
-    contexts: Sequence[int], batches: Sequence[int], *, device: str, every: bool = False
+    contexts: Sequence[int],
+    batches: Sequence[int],
+    *,
+    device: str,
+    every: bool = False,
+    sources: Sequence[Source] = SOURCES,
 ) -> tuple[list[Cell], list[Skipped]]:
-    """All cells, but for those that take minutes on a CPU, unless `every`. Sampled decoding only
-    for batch 1: in larger batches nothing is guessed anyway."""
+    """All cells, but for those that take minutes on this kind of device, unless `every`. Sampled
+    decoding only for batch 1: in larger batches nothing is guessed anyway."""
+    limits = {} if every else LIMITS.get(device, {})
     cells: list[Cell] = []
     skipped: list[Skipped] = []
-    for source in SOURCES:
+    for source in sources:
         for context in contexts:
             for batch in batches:
-                if device == "cpu" and not every and batch * context > CPU_LIMITS[source]:
-                    why = f"{batch * context:,} tokens of context on a CPU: give --all-cells"
+                if batch * context > limits.get(source, batch * context):
+                    why = f"{batch * context:,} tokens of context: give --all-cells"
                     skipped.append(Skipped(source, context, batch, why))
                     continue
                 cells.append(Cell(source, context, batch, "greedy"))

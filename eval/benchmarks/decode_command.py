@@ -29,8 +29,12 @@ def decode(
     document: Annotated[
         str, typer.Option(help="Length of the document whose pages are evidence.")
     ] = "32K",
+    source: Annotated[
+        str | None,
+        typer.Option(help="prompt or evidence: where contexts come from.", show_default="both"),
+    ] = None,
     all_cells: Annotated[
-        bool, typer.Option("--all-cells", help="Also those that take minutes on a CPU.")
+        bool, typer.Option("--all-cells", help="Also those that take minutes a round.")
     ] = False,
     text: TextOption = None,
     rounds: RoundsOption = 5,
@@ -45,7 +49,7 @@ def decode(
 ) -> None:
     """Time per token by context length and batch, on prompts and on evidence pages."""
     with reporting(as_json):
-        from eval.benchmarks.decode import DecodePlan, measure, require_format
+        from eval.benchmarks.decode import DecodePlan, measure, parse_source, require_format
         from eval.benchmarks.documents import load_pieces, sample_files
         from eval.benchmarks.engine_settings import EngineChoice, engine_fields, opened
         from eval.benchmarks.lengths import parse_counts, parse_length, parse_lengths
@@ -59,6 +63,7 @@ def decode(
             rounds=rounds,
             document_tokens=parse_length(document),
             every_cell=all_cells,
+            sources=parse_source(source),
             seed=seed,
         )
         files = tuple(text) if text else sample_files()

@@ -22,14 +22,15 @@ def make_record(
     rounds: Sequence[Mapping[str, object]],
     results: Mapping[str, object],
 ) -> Fields:
-    """The record of a finished run. `rounds` keeps every figure that the `results` summarise."""
+    """The record of a finished run. `rounds` keeps every figure that the `results` summarise, both
+    with six digits."""
     return {
         "bench": bench,
         "command": shlex.join(["fineprint", *sys.argv[1:]]),
         "environment": environment(device),
         "config": dict(config),
-        "results": dict(results),
-        "rounds": [dict(figures) for figures in rounds],
+        "results": _short(results),
+        "rounds": _short(rounds),
     }
 
 
@@ -37,3 +38,14 @@ def write_record(path: Path, record: Mapping[str, object]) -> None:
     """Writes the record, whole or not at all. Raises StorageFull."""
     with atomic_write(path) as file:
         file.write((json.dumps(record, ensure_ascii=False, indent=1) + "\n").encode())
+
+
+def _short(value: object) -> object:
+    """The value with numbers of six digits."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, Mapping):
+        return {key: _short(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_short(part) for part in value]
+    return value

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 
+import psutil
+
 from backend.engine import Engine
 from eval.benchmarks.dense_attention import DenseAttention, choose
 from eval.benchmarks.engine_documents import (
@@ -59,17 +61,23 @@ class DocumentSet:
 
 
 def require_room(engine: Engine, lengths: Sequence[int]) -> None:
-    """Raises EvalError, naming the budget that is needed, when the longest document has no room in
-    the KV pool."""
+    """Raises EvalError when the longest document has no room: in the KV pool, naming the budget
+    that is needed, or on a CPU in the memory that is free now (the pool takes it page by page)."""
     tokens = max(lengths)
     pages = -(-tokens // PAGE_TOKENS) + _SPARE_PAGES
     held = engine.counters.pages_total
+    needed = -(-pages * engine.kv_page_bytes // 1_000_000)
     if pages > held:
-        needed = -(-pages * engine.kv_page_bytes // 1_000_000)
         budget = held * engine.kv_page_bytes // 1_000_000
         raise EvalError(
             f"A document of {tokens:,} tokens needs {needed:,} MB of KV pages and the budget is "
             f"{budget:,} MB: give --kv-budget {needed} (memory permitting) or shorter --lengths"
+        )
+    free = psutil.virtual_memory().available // 1_000_000
+    if engine.settings.device == "cpu" and needed > free:
+        raise EvalError(
+            f"A document of {tokens:,} tokens needs {needed:,} MB of KV pages and {free:,} MB of "
+            "memory are free: give shorter --lengths or end other programs"
         )
 
 

@@ -69,13 +69,15 @@ class Setup:
 @dataclass(frozen=True, slots=True)
 class Contender:
     """One implementation on the case's input. `bytes` is the least it must move, `gemm` the
-    number format whose GEMM ceiling its arithmetic is held to. A peer is not ours."""
+    number format whose GEMM ceiling its arithmetic is held to. A peer is not ours. `others` do the
+    same work on other memory (see `copies_to_stream`)."""
 
     name: str
     call: Call
     bytes: float
     gemm: str
     peer: bool = False
+    others: tuple[Call, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,18 @@ class Case:
 
 
 Status = Literal["measured", "compared", "wrong", "unavailable"]
+
+
+STREAM_BYTES = 96 << 20
+"""More than the processor's caches hold."""
+_MOST_COPIES = 400
+
+
+def copies_to_stream(setup: Setup, size: int) -> int:
+    """How many further inputs of `size` bytes a contender needs so that none of them is in a
+    processor's cache when its turn comes again, as weights and KV in a step of decoding. None on a
+    GPU, where the cache is flushed between calls."""
+    return 0 if setup.device.type == "cuda" else min(STREAM_BYTES // size, _MOST_COPIES)
 
 
 def size_of(*tensors: torch.Tensor) -> int:

@@ -64,10 +64,15 @@ def measure(
             for case in make(setup):
                 results[-1] += compare(case, device, ceilings[-1])
     records: list[Fields] = [
-        {"round": number, "ceilings": limits, "figures": [asdict(one) for one in found]}
+        {"round": number, "ceilings": limits, "figures": [_told(one) for one in found]}
         for number, (limits, found) in enumerate(zip(ceilings, results, strict=True), 1)
     ]
     return records, summarise(ceilings, results)
+
+
+def _told(result: Result) -> Fields:
+    """The result without what was not measured."""
+    return {key: value for key, value in asdict(result).items() if value not in (None, "")}
 
 
 def compare(case: Case, device: torch.device, ceilings: Mapping[str, float]) -> list[Result]:
@@ -100,7 +105,7 @@ def _compare(
         return replace(compared, status="wrong")
     if not case.timed:
         return compared
-    ms = time_ms(contender.call, device)
+    ms = time_ms(contender.call, device, contender.others)
     gflops, gbytes = case.flops / ms / 1e6, contender.bytes / ms / 1e6
     return replace(
         compared,

@@ -3,7 +3,8 @@ on a GPU."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -53,24 +54,33 @@ def causal_peers(
 
 
 def masked_peers(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, hidden: torch.Tensor, moved: float, gemm: str
+    q: torch.Tensor,
+    copies: Sequence[tuple[torch.Tensor, torch.Tensor]],
+    hidden: torch.Tensor,
+    moved: float,
+    gemm: str,
 ) -> Iterator[Contender]:
-    """Peers for `decode_attention`, with its shapes and its additive mask."""
+    """Peers for `decode_attention`, with its shapes and its additive mask, on the first K and V of
+    `copies` and, timed in a row, on the others. K and V are repeated as in `causal_peers`."""
     heads, group, new, width = q.shape
     flat = q.reshape(1, heads * group, new, width)
-    keys, values = (x.repeat_interleave(group, 0)[None] for x in (k, v))
+    repeated = [
+        (k.repeat_interleave(group, 0)[None], v.repeat_interleave(group, 0)[None])
+        for k, v in copies
+    ]
     for name in _ON[q.device.type]:
 
-        def run(name: str = name) -> torch.Tensor:
+        def run(keys: torch.Tensor, values: torch.Tensor, name: str = name) -> torch.Tensor:
             with sdpa_kernel(_BACKENDS[name]):
                 out = scaled_dot_product_attention(flat, keys, values, attn_mask=hidden)
             return out.reshape(q.shape)
 
-        yield Contender(f"sdpa {name}", run, moved, gemm, peer=True)
+        calls = [partial(run, *pair) for pair in repeated]
+        yield Contender(f"sdpa {name}", calls[0], moved, gemm, peer=True, others=tuple(calls[1:]))
 
 
 def _flex(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, moved: float, gemm: str) -> Contender:
-    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+    from torch.nn.attention.flex_attention import create_block_mask
 
     heads, group, new, width = q.shape
     prefix = k.shape[1] - new
@@ -79,7 +89,7 @@ def _flex(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, moved: float, gemm:
         return j <= i + prefix
 
     mask = create_block_mask(sees, None, None, new, k.shape[1], device=str(q.device))
-    compiled = torch.compile(flex_attention, dynamic=False)
+    compiled = _compiled_flex()
     flat, keys, values = q.reshape(1, heads * group, new, width), k[None], v[None]
 
     def run() -> torch.Tensor:
@@ -89,3 +99,14 @@ def _flex(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, moved: float, gemm:
         return out.reshape(q.shape)
 
     return Contender("flex", run, moved, gemm, peer=True)
+
+
+@cache
+def _compiled_flex() -> Callable[..., object]:
+    """FlexAttention is fast compiled only, and is compiled once a shape."""
+    from torch.nn.attention.flex_attention import flex_attention
+
+    # Beyond its limit torch goes on uncompiled, which would be measured as FlexAttention.
+    torch._dynamo.config.recompile_limit = 256
+    compiled: Callable[..., object] = torch.compile(flex_attention, dynamic=False)
+    return compiled

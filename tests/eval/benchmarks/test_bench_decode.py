@@ -16,7 +16,7 @@ from backend.engine import Engine
 from backend.engine_config import EngineConfig
 from backend.errors import RequestTooLarge
 from backend.types import DocumentTokens, Request, SamplingParams
-from eval.benchmarks.decode import require_format
+from eval.benchmarks.decode import parse_source, require_format
 from eval.benchmarks.decode_cells import Cell, choose_cells, requests_of
 from eval.benchmarks.decode_clock import DecodeTime, decode_together
 from eval.benchmarks.tables import decode_tables, render
@@ -49,13 +49,17 @@ def test_cells_that_take_minutes_on_a_cpu_are_left_out_and_named() -> None:
         ("evidence", 8192, 8),
     }
     assert all("--all-cells" in one.why for one in skipped)
-    for everything in (
-        choose_cells((512, 8192), (1, 8), device="cuda"),
-        choose_cells((512, 8192), (1, 8), device="cpu", every=True),
-    ):
-        assert everything[1] == []
-        # Batch 1 is measured with and without guessing.
-        assert len(everything[0]) == 2 * 2 * 3
+    _, on_gpu = choose_cells((512, 8192), (1, 8), device="cuda")
+    assert [(s.source, s.context, s.batch) for s in on_gpu] == [("prompt", 8192, 8)]
+    cells, skipped = choose_cells((512, 8192), (1, 8), device="cpu", every=True)
+    assert skipped == []
+    # Batch 1 is measured with and without guessing.
+    assert len(cells) == 2 * 2 * 3
+    cells, _ = choose_cells((512,), (1, 8), device="cpu", sources=parse_source("prompt"))
+    assert {cell.source for cell in cells} == {"prompt"}
+    assert parse_source(None) == ("prompt", "evidence")
+    with pytest.raises(BadParameter, match="prompt, evidence"):
+        parse_source("cache")
 
 
 @pytest.mark.parametrize("source", ["prompt", "evidence"])

@@ -4,7 +4,9 @@ shapes."""
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,11 +15,20 @@ from typer.testing import CliRunner
 
 from app.errors import BadParameter
 from backend.ops import prefix_attention as prefix_op
+from eval.benchmarks.kernels import case as case_module
 from eval.benchmarks.kernels import ceilings as ceilings_module
 from eval.benchmarks.kernels import comparison
-from eval.benchmarks.kernels.case import SHAPES, Case, Contender, ModelShape, Setup
+from eval.benchmarks.kernels.case import (
+    SHAPES,
+    Case,
+    Contender,
+    ModelShape,
+    Setup,
+    copies_to_stream,
+)
 from eval.benchmarks.kernels.cases import prefix_attention as prefix_cases
 from eval.benchmarks.kernels.ceilings import measure_ceilings
+from eval.benchmarks.kernels.clock import time_ms
 from eval.benchmarks.kernels.comparison import Result, compare, measure, summarise
 from eval.benchmarks.kernels.registry import find_ops, op_names
 from eval.benchmarks.kernels.tables import kernel_tables
@@ -32,6 +43,12 @@ LIMITS = {
     "read_gbytes_per_s": 20.0,
 }
 X = torch.arange(1.0, 101.0)
+
+
+@pytest.fixture(autouse=True)
+def few_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inputs of a few kilobytes would be copied hundreds of times."""
+    monkeypatch.setattr(case_module, "STREAM_BYTES", 256 << 10)
 
 
 def peer_that_refuses() -> torch.Tensor:
@@ -87,6 +104,28 @@ def test_a_peer_may_refuse_and_ours_may_not() -> None:
     assert (found.status, found.why) == ("unavailable", "no kernel for this")
     with pytest.raises(RuntimeError, match="no kernel"):
         compare(make_case(Contender("ours", peer_that_refuses, 1.0, "float32")), CPU, LIMITS)
+
+
+def test_a_row_of_calls_is_timed_by_the_call() -> None:
+    calls: list[int] = []
+
+    def call(number: int) -> None:
+        calls.append(number)
+        time.sleep(0.004)
+
+    others = [partial(call, number) for number in range(1, 4)]
+    ms = time_ms(partial(call, 0), CPU, others)
+    assert 4 <= ms < 16
+    assert calls[:8] == [0, 1, 2, 3, 0, 1, 2, 3]
+
+
+def test_inputs_to_stream_are_more_than_the_cache_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(case_module, "STREAM_BYTES", 96 << 20)
+    setup = Setup(CPU, 1, (SMALL,))
+    assert copies_to_stream(setup, 1 << 20) == 96
+    assert copies_to_stream(setup, 1) == 400
+    on_gpu = Setup(torch.device("cuda"), 1, (SMALL,))
+    assert copies_to_stream(on_gpu, 1 << 20) == 0
 
 
 def test_odd_shapes_are_compared_only() -> None:

@@ -181,6 +181,16 @@ def test_what_has_no_room_names_the_budget(engine: Engine) -> None:
     assert f"needs {needed:,.0f} MB" in error.value.message
 
 
+def test_what_has_no_memory_is_refused(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Memory:
+        available = 1_500_000
+
+    monkeypatch.setattr(ttft_module.psutil, "virtual_memory", Memory)
+    require_room(engine, (1024,))
+    with pytest.raises(EvalError, match="1 MB of memory are free"):
+        require_room(engine, (8192,))
+
+
 def test_figures_and_medians_of_a_run(engine: Engine, pieces: tuple[str, ...]) -> None:
     steps: list[str] = []
     rounds, results = measure(engine, PLAN, pieces, steps.append)

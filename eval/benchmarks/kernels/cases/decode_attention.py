@@ -4,11 +4,20 @@ guessed tokens. Bound by reading keys and values."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 
 from backend.ops.decode_attention import decode_attention
-from eval.benchmarks.kernels.case import Case, Contender, ModelShape, Setup, name_of, size_of
+from eval.benchmarks.kernels.case import (
+    Case,
+    Contender,
+    ModelShape,
+    Setup,
+    copies_to_stream,
+    name_of,
+    size_of,
+)
 from eval.benchmarks.kernels.peers import masked_peers
 
 _SPARE = 64
@@ -41,10 +50,11 @@ def _case(
     hidden = torch.full((new, capacity), float("-inf"), dtype=dtype, device=setup.device)
     hidden = hidden.triu_(filled - new + 1)
     moved, gemm = size_of(q, q) + size_of(k, v) * filled // capacity, name_of(dtype)
-    ours = Contender(
-        "batched", lambda: decode_attention(q, k, v, hidden, impl="tiled"), moved, gemm
-    )
-    peers = masked_peers(q, k, v, hidden, moved, gemm) if timed else ()
+    count = copies_to_stream(setup, size_of(k, v)) if timed else 0
+    copies = [(k, v), *((k.clone(), v.clone()) for _ in range(count))]
+    calls = [partial(decode_attention, q, *kv, hidden, impl="tiled") for kv in copies]
+    ours = Contender("batched", calls[0], moved, gemm, others=tuple(calls[1:]))
+    peers = masked_peers(q, copies, hidden, moved, gemm) if timed else ()
     pairs = sum(filled - new + 1 + row for row in range(new))
     return Case(
         op="decode_attention",

@@ -6,14 +6,23 @@ of arithmetic and of quantised activations; int8 weights are drawn anew and thei
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 from torch.nn import functional
 
-from backend.layers.linear import DenseLinear, Int8Linear
+from backend.layers.linear import DenseLinear, Int8Linear, Linear
 from backend.layers.weight_only import Int4WeightLinear, Int8WeightLinear
-from eval.benchmarks.kernels.case import Case, Contender, ModelShape, Setup, size_of
+from backend.models.decoder import WIDE_ROWS
+from eval.benchmarks.kernels.case import (
+    Case,
+    Contender,
+    ModelShape,
+    Setup,
+    copies_to_stream,
+    size_of,
+)
 
 _ROWS = {"cpu": (1, 4, 512), "cuda": (1, 32, 4096)}
 _ODD_ROWS = (3, 15, 16, 111)
@@ -53,15 +62,22 @@ def _cases(
     flops = 2.0 * rows * width * outputs
     label = f"{shape.name} {name}, {rows:,} rows"
 
+    few = timed and rows < WIDE_ROWS
+
+    def contender(
+        layer: str, make: Callable[[], Linear], moved: int, gemm: str, *, peer: bool = False
+    ) -> Contender:
+        """With few rows the weights are the work, and come from memory."""
+        count = copies_to_stream(setup, moved) if few else 0
+        calls = [partial(make(), x) for _ in range(1 + count)]
+        return Contender(layer, calls[0], moved, gemm, peer, tuple(calls[1:]))
+
     def case(weight: torch.Tensor, made: list[Contender], dtype: str, tolerance: float) -> Case:
-        plain = weight.to(torch.bfloat16)
-        peer = Contender(
-            "torch bf16",
-            lambda: functional.linear(x, plain),
-            size_of(x, plain) + 2 * rows * outputs,
-            "bfloat16",
-            peer=True,
-        )
+        def plain() -> Linear:
+            copied = weight.to(torch.bfloat16, copy=True)
+            return lambda x: functional.linear(x, copied)
+
+        peer = contender("torch bf16", plain, moved + 2 * weight.numel(), "bfloat16", peer=True)
         exact = weight.float()
         return Case(
             "linear", label, dtype, lambda: functional.linear(x.float(), exact),
@@ -69,32 +85,22 @@ def _cases(
         )  # fmt: skip
 
     weight = setup.normal(generator, outputs, width, dtype=torch.bfloat16) * width**-0.5
-    moved = size_of(x) + 2 * rows * outputs
-    dense = DenseLinear(weight)
-    ours = Contender("dense", lambda: dense(x), moved + size_of(weight), "bfloat16")
-    yield case(weight, [ours], "bfloat16", _TOLERANCE["bfloat16"])
+    moved, full = size_of(x) + 2 * rows * outputs, weight.float()
+    dense = contender(
+        "dense", lambda: DenseLinear(weight.clone()), moved + size_of(weight), "bfloat16"
+    )
+    yield case(weight, [dense], "bfloat16", _TOLERANCE["bfloat16"])
     if setup.device.type == "cpu":
-        full = Int8Linear(weight.float())
-        only = Int8WeightLinear(weight.float())
-        stored = moved + outputs * width
-        yield case(
-            weight,
-            [
-                Contender("int8", lambda: full(x), stored, "int8"),
-                Contender("int8 weights", lambda: only(x), stored, "bfloat16"),
-            ],
-            "int8",
-            _TOLERANCE["int8"],
-        )
+        stored = moved + weight.numel()
+        made = [
+            contender("int8", lambda: Int8Linear(full), stored, "int8"),
+            contender("int8 weights", lambda: Int8WeightLinear(full), stored, "bfloat16"),
+        ]
+        yield case(weight, made, "int8", _TOLERANCE["int8"])
         codes, scales, weight4 = _four_bits(setup, generator, outputs, width)
-        four = Int4WeightLinear(codes, scales)
-        half = moved + outputs * width // 2 + size_of(scales) // 2
-        yield case(
-            weight4,
-            [Contender("int4 weights", lambda: four(x), half, "bfloat16")],
-            "int4",
-            _TOLERANCE["bfloat16"],
-        )
+        half = moved + weight.numel() // 2 + size_of(scales) // 2
+        four = contender("int4 weights", lambda: Int4WeightLinear(codes, scales), half, "bfloat16")
+        yield case(weight4, [four], "int4", _TOLERANCE["bfloat16"])
 
 
 def _four_bits(
