@@ -9,9 +9,9 @@ FlashAttention-3 (arXiv 2407.08608).
 
 Tried on an H200 and left out, TFLOP/s at head sizes 128 and 64 beside what it was compared with:
 softmax of a warpgroup beside its own product with the values (571 and 390, against 577 and 447),
-turns that order the warpgroups' products (576 and 440, against 583 and 443), every fourth exp2 as
-a polynomial (563 and 405), queries fetched ahead into the cache (580 and 440). One barrier for
-both tiles instead of two gave 457 at 64; sums kept by thread until the end 464.
+turns that order the warpgroups' products (576 and 440, against 583 and 443), queries fetched ahead
+into the cache (580 and 440). One barrier for both tiles instead of two gave 457 at 64; sums kept by
+thread until the end 464.
 """
 
 from __future__ import annotations

@@ -55,9 +55,11 @@ CASES = {
         ),
     ),
     "guessed tokens": Case(4, 1, 128, ((3, (*WHOLE, (10, 9))), (5, ((0, 64), (0, 5))))),
-    "short questions": Case(9, 3, 64, ((37, (*WHOLE, (0, 20))), (64, ((1, 62), (0, 64))))),
+    "short questions": Case(9, 3, 64, ((23, (*WHOLE, (0, 20))), (30, ((1, 62), (0, 64))))),
     "a head size that is no power of two": Case(6, 2, 80, ((2, (*WHOLE, (0, 33))),)),
 }
+RUNS: list[tuple[str, int | None]] = [(name, pages) for name in CASES for pages in (1, 100)]
+RUNS += [("decoding a batch", None), ("decoding a batch", 3)]
 
 
 def tables(length: int, width: int, device: str) -> tuple[torch.Tensor, torch.Tensor]:
@@ -135,12 +137,11 @@ def device() -> str:
 
 @kernels
 @pytest.mark.parametrize("dtype", [EXACT, ROUNDED])
-@pytest.mark.parametrize("pages_per_split", [None, 1, 3, 100])
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.parametrize(("name", "pages_per_split"), RUNS)
 def test_triton_equals_reference(
-    case: Case, pages_per_split: int | None, dtype: torch.dtype, device: str
+    name: str, pages_per_split: int | None, dtype: torch.dtype, device: str
 ) -> None:
-    inputs = make(case, dtype, device)
+    inputs = make(CASES[name], dtype, device)
     out = inputs.run("triton", pages_per_split)
     assert error(out, inputs.run("reference")) < LIMITS[dtype]
 
@@ -152,7 +153,7 @@ def test_kernel_in_the_interpreter() -> None:
     environment = os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    assert f"{len(CASES) * 8} passed" in done.stdout
+    assert f"{len(RUNS) * 2} passed" in done.stdout
 
 
 @pytest.mark.parametrize("name", ["guessed tokens", "short questions"])
