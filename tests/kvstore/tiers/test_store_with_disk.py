@@ -1,0 +1,245 @@
+"""Random sequences of all that may happen to blocks, in the pool and on the disk, against a model
+in which a block is simply right or not there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from kvstore.errors import PoolExhausted
+from kvstore.keys import block_key
+from kvstore.store import KVStore
+from kvstore.tiers.disk import DiskTier
+from kvstore.tiers.manifest import document_name
+from kvstore.tiers.types import DocumentLayout, Stamp
+from kvstore.types import PAGE_TOKENS, KVShape
+
+SHAPE = KVShape(layers=1, kv_heads=1, head_dim=4)
+STAMP = Stamp("model", "float32", 1 * 2 * PAGE_TOKENS * 4 * 4)
+PAGES = 8
+BUDGET = 3 * 14_000
+"""Of the disk: two or three documents with their headers."""
+LENGTHS = (64, 100, 130, 20, 64, 65)
+TEXTS = {
+    "v1": ("o", (0, 1, 2)),
+    "v2": ("o", (0, 3, 2)),
+    "theirs": ("p", (0, 1, 2)),
+    "twice": ("o", (4, 4, 5)),
+    "long": ("p", (5, 4, 3, 2)),
+}
+"""Owner and texts of the blocks of each document."""
+
+
+def layout(name: str) -> DocumentLayout:
+    owner, texts = TEXTS[name]
+    keys, blocks, tokens = [], [], list[int]()
+    for text in texts:
+        ids = tuple(text * 1000 + place for place in range(LENGTHS[text]))
+        keys.append(block_key(model="m", kv_format="f", owner=owner, sinks=(), token_ids=ids))
+        blocks.append((len(tokens), len(tokens) + len(ids)))
+        tokens += ids
+    return DocumentLayout(name, tuple(keys), tuple(blocks), tuple(tokens))
+
+
+LAYOUTS = {name: layout(name) for name in TEXTS}
+NAMES = st.sampled_from(sorted(TEXTS))
+
+
+def contents(key: bytes, tokens: int) -> torch.Tensor:
+    """[tokens, kv_heads, head_dim], as if the model had read the block."""
+    generator = torch.Generator().manual_seed(int.from_bytes(key[:7]))
+    return torch.rand((tokens, SHAPE.kv_heads, SHAPE.head_dim), generator=generator)
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """`held`: keys with the holds that are to be undone. `harmed`: files were damaged. `steps` and
+    `hits` (blocks that came from the disk) are those of all runs."""
+
+    steps = 0
+    hits = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.room = tempfile.TemporaryDirectory(prefix="kv-machine-")
+        self.folder = Path(self.room.name)
+        self.enrolled: set[str] = set()
+        self.held: list[bytes] = []
+        self.harmed = False
+        self.start()
+
+    def start(self) -> None:
+        self.store = KVStore(SHAPE, PAGES, torch.float32)
+        self.disk = DiskTier(self.folder, STAMP, BUDGET)
+        self.store.attach(self.disk)
+        self.lengths: dict[bytes, int] = {}
+
+    def teardown(self) -> None:
+        self.disk.close()
+        self.room.cleanup()
+
+    @rule(name=NAMES)
+    def share(self, name: str) -> None:
+        """A document is given, again perhaps; its blocks may be there as another's."""
+        self.store.enrol(name, LAYOUTS[name].keys, LAYOUTS[name])
+        self.enrolled.add(name)
+
+    @rule(name=NAMES, place=st.integers(0, 3))
+    def read(self, name: str, place: int) -> None:
+        """Have a block in the pool: from there, from the disk, or by reading it."""
+        document = LAYOUTS[name]
+        place %= len(document.keys)
+        key, (first, last) = document.keys[place], document.blocks[place]
+        tokens = document.token_ids[first:last]
+        on_disk = self.disk.contains(key)
+        with contextlib.suppress(PoolExhausted):
+            if self.store.lookup(key, tokens) is not None:
+                return
+            if self.store.restore(key, tokens) is not None:
+                type(self).hits += 1
+                return
+            assert not on_disk or self.harmed or self.disk.counters.unsaved
+            pages = self.store.reserve(len(tokens))
+            self.store.pool.write(pages, 0, contents(key, len(tokens)), -contents(key, len(tokens)))
+            self.store.commit(key, tokens, pages)
+            return
+        held = {one for one in self.held if self.store.contains(one)}
+        taken = sum(len(self.store.block(one).pages) for one in held)
+        assert PAGES - taken < -(-len(tokens) // PAGE_TOKENS), "only held blocks may be in the way"
+
+    @rule(name=NAMES)
+    def take_in(self, name: str) -> None:
+        """What an upload does: all of a document is read, and written behind it."""
+        self.share(name)
+        for place in range(len(LAYOUTS[name].keys)):
+            self.read(name, place)
+            self.store.spill()
+
+    @rule(name=NAMES)
+    def ask_after_restart(self, name: str) -> None:
+        """Whatever is on the disk by now is what a new process finds."""
+        self.settle()
+        self.restart()
+        self.take_in(name)
+
+    @rule(tokens=st.integers(1, 3 * PAGE_TOKENS))
+    def allocate_and_cancel(self, tokens: int) -> None:
+        with contextlib.suppress(PoolExhausted):
+            pages = self.store.reserve(tokens)
+            # Whatever a half-read block leaves behind must not reach the disk.
+            self.store.pool.data[list(pages)] = float("nan")
+            self.store.abandon(pages)
+
+    @rule(name=NAMES)
+    def fetch_and_cancel(self, name: str) -> None:
+        """A question asks for blocks and goes away."""
+        keys = LAYOUTS[name].keys
+        ready = self.store.fetch(keys)
+        assert all(key in keys for key in ready)
+
+    @rule(name=NAMES)
+    def hold(self, name: str) -> None:
+        for key in LAYOUTS[name].keys[:1]:
+            if self.store.contains(key):
+                self.store.hold(key)
+                self.held.append(key)
+
+    @rule()
+    def let_go(self) -> None:
+        while self.held:
+            self.store.unhold(self.held.pop())
+
+    @rule()
+    def spill(self) -> None:
+        self.store.spill()
+
+    @rule(name=NAMES)
+    def free(self, name: str) -> None:
+        """The document is deleted, with its files."""
+        self.store.forget_document(name)
+        self.enrolled.discard(name)
+        assert self.disk.settle()
+        assert list(self.folder.glob(f"{document_name(name)}.*")) == []
+
+    @rule()
+    def settle(self) -> None:
+        while self.store.spill():
+            pass
+        assert self.disk.settle()
+        for name in self.enrolled:
+            for key in LAYOUTS[name].keys:
+                if self.store.contains(key):
+                    kept = self.disk.contains(key) or self.disk.counters.unsaved
+                    # After a damage a block may be in the pool alone until it is evicted.
+                    assert kept or self.harmed
+
+    @rule()
+    def restart(self) -> None:
+        self.let_go()
+        self.disk.close()
+        self.enrolled.clear()
+        self.start()
+
+    @rule(names=st.sets(NAMES))
+    def sweep(self, names: set[str]) -> None:
+        self.disk.keep(names)
+        assert self.disk.settle()
+        left = {path.name.partition(".")[0] for path in self.folder.glob("*.json")}
+        assert left <= {document_name(name) for name in names | self.enrolled}
+
+    @rule(place=st.floats(0.1, 1), chosen=st.integers(0, 9))
+    def damage(self, place: float, chosen: int) -> None:
+        assert self.disk.settle()
+        files = sorted(self.folder.glob("*.safetensors"))
+        if files:
+            path = files[chosen % len(files)]
+            at = int(place * (path.stat().st_size - 1))
+            with path.open("r+b") as file:
+                file.seek(at)
+                byte = file.read(1)[0]
+                file.seek(at)
+                file.write(bytes([byte ^ 0x10]))
+            self.harmed = True
+
+    @invariant()
+    def all_is_right(self) -> None:
+        type(self).steps += 1
+        self.store.check_integrity()
+        assert self.disk.counters.bytes_held <= BUDGET
+        for key, block in self.store._blocks.items():
+            count = len(block.token_ids)
+            locations = [(block.pages[at // 64], at % 64) for at in range(count)]
+            keys, values = self.store.pool.gather_tokens(locations)
+            expected = contents(key, count).transpose(0, 1)[None]
+            assert torch.equal(keys, expected)
+            assert torch.equal(values, -expected)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, examples: int) -> int:
+    """Steps that were made. Fails when the disk had no part in them."""
+    # Nobody pulls the plug here; syncing is what test_kv_kills is about.
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+    StoreMachine.steps = StoreMachine.hits = 0
+    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+        StoreMachine, settings=settings(max_examples=examples, stateful_step_count=50)
+    )
+    assert StoreMachine.hits > StoreMachine.steps // 20
+    return StoreMachine.steps
+
+
+def test_blocks_are_right_or_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(monkeypatch, 15) > 500
+
+
+@pytest.mark.slow
+def test_blocks_are_right_or_not_there_in_ten_thousand_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert run(monkeypatch, 220) >= 10_000
