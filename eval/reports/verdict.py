@@ -12,7 +12,13 @@ from dataclasses import dataclass
 
 from eval.reports.entries import Entry, first_question_time, total_time
 from eval.reports.measures import BY_KEY, Measure, milliseconds
-from eval.reports.samples import SampleId, mean, recorded_by_all, value_of
+from eval.reports.samples import (
+    SampleId,
+    mean,
+    paired_difference,
+    recorded_by_all,
+    value_of,
+)
 from eval.reports.types import Step, Verdict
 from eval.statistics import FEWEST_GROUPS, Estimate
 
@@ -22,11 +28,12 @@ RULE = (
     "out. Values are over the questions that all candidates have a record of; failed and unfit "
     "ones count as wrong.",
     "No unmarked wrong figures: a run that showed one is out. When none is free of them, those "
-    "stay whose mean lies within the 95% interval of the lowest, and the sentence says so.",
+    "stay that are not clearly worse than the lowest, and the sentence says so.",
     "Citation hit, then refusals where nothing is stated, then answer NLL: at each step those stay "
-    "whose mean lies within the 95% interval of the best mean. At a step that some candidates have "
-    "a value for, one without a value is out. NLL is taken over the questions that all with an NLL "
-    "have one for.",
+    "that are not clearly worse than the best mean. Clearly worse: the 95% interval of the "
+    "difference, question by question, excludes 0. At a step that some candidates have a value "
+    "for, one without a value is out. NLL is taken over the questions that all with an NLL have "
+    "one for.",
     "Time to first token: those stay whose median lies within the 95% interval of the lowest "
     "median. It is the time of a question whose pages had to be read first, where a run has such "
     "questions.",
@@ -105,7 +112,7 @@ def _wrong_figures(candidates: Sequence[Entry], over: Sequence[SampleId]) -> _Ro
     measure = BY_KEY["unmarked_wrong_figures"]
     found = _means(measure, candidates, over)
     free = tuple(c.entry for c in found if c.value is not None and c.value.mean == 0)
-    return _Round(measure.title, measure.text, found, free or _within_best(measure, found))
+    return _Round(measure.title, measure.text, found, free or _not_worse(measure, found, over))
 
 
 def _quality(measure: Measure, left: Sequence[Entry], over: Sequence[SampleId]) -> _Round:
@@ -117,7 +124,7 @@ def _quality(measure: Measure, left: Sequence[Entry], over: Sequence[SampleId]) 
             if all(value_of(entry.samples[sample], measure) is not None for entry in able)
         ]
     found = _means(measure, left, over)
-    return _Round(measure.title, measure.text, found, _within_best(measure, found))
+    return _Round(measure.title, measure.text, found, _not_worse(measure, found, over))
 
 
 def _means(
@@ -126,19 +133,25 @@ def _means(
     return tuple(_Candidate(entry, mean(entry.samples, measure, over)) for entry in entries)
 
 
-def _within_best(measure: Measure, found: Sequence[_Candidate]) -> tuple[Entry, ...]:
-    """Those within the interval of the best; all when none has a value. Where the best has no
-    interval (few documents), only equals stay with it."""
-    values = [c.value for c in found if c.value is not None]
-    if not values:
+def _not_worse(
+    measure: Measure, found: Sequence[_Candidate], over: Sequence[SampleId]
+) -> tuple[Entry, ...]:
+    """Those that are not clearly worse than the best, by paired differences; all when none has a
+    value. Without an interval (few documents), only equals stay with the best."""
+    valued = [(c.entry, c.value.mean) for c in found if c.value is not None]
+    if not valued:
         return tuple(c.entry for c in found)
-    top = measure.best([value.mean for value in values])
-    best = next(value for value in values if value.mean == top)
-    edge = best.low if measure.better == "higher" else best.high
-    limit = top if edge is None else edge
-    return tuple(
-        c.entry for c in found if c.value is not None and not measure.worse(c.value.mean, limit)
-    )
+    top = measure.best([value for _, value in valued])
+    best = next(entry for entry, value in valued if value == top)
+    return tuple(entry for entry, _ in valued if _holds(measure, entry, best, over))
+
+
+def _holds(measure: Measure, entry: Entry, best: Entry, over: Sequence[SampleId]) -> bool:
+    difference = paired_difference(entry.samples, best.samples, measure, over)
+    if difference is None:
+        return False
+    edge = difference.high if measure.better == "higher" else difference.low
+    return not measure.worse(difference.mean if edge is None else edge, 0.0)
 
 
 def _time(

@@ -17,8 +17,8 @@ Run = Callable[..., Any]
 
 @pytest.fixture
 def run(write_run: Make, one_record: Make) -> Run:
-    """run(name, mode=, hit=, refusal=, nll=, wrong=, ttft=, total=, **config): a run of 40 like
-    questions on 10 documents, with a little noise that all runs share."""
+    """run(name, mode=, hit=, refusal=, nll=, wrong=, ttft=, total=, spread=, **config): a run of 40
+    like questions on 10 documents, with a noise that all runs share."""
 
     def made(
         name: str,
@@ -29,6 +29,7 @@ def run(write_run: Make, one_record: Make) -> Run:
         wrong: float = 0.0,
         ttft: float = 20.0,
         total: float = 900.0,
+        spread: float = 0.1,
         **config: Any,
     ) -> Any:
         dice = random.Random(5)
@@ -39,7 +40,7 @@ def run(write_run: Make, one_record: Make) -> Run:
             scores = dict.fromkeys(record.scores, None) | {
                 "citation_hit": float(share < hit) if record.answerable else None,
                 "refusal_accuracy": None if record.answerable else float(share < refusal),
-                "answer_nll": nll + 0.1 * share if nll and record.answerable else None,
+                "answer_nll": nll + spread * share if nll and record.answerable else None,
                 "unmarked_wrong_figures": wrong if number == 0 else 0.0,
             }
             timings = replace(
@@ -90,6 +91,13 @@ def test_then_likelihood_and_none_is_no_value(run: Run, open_runs: Make) -> None
     assert (found.run, found.mode) == ("C better", "evidence")
     assert "A bm25 no value" in found.sentence
     assert "A bm25: no value" in found.steps[-1].lines
+
+
+def test_questions_that_differ_much_hide_no_difference_between_runs(
+    run: Run, open_runs: Make
+) -> None:
+    far, near = run("far", nll=0.72, spread=5.0, total=1.0), run("near", nll=0.7, spread=5.0)
+    assert winner(open_runs, far, near) == "B near"
 
 
 def test_then_time(run: Run, open_runs: Make) -> None:
