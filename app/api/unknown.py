@@ -39,6 +39,7 @@ def _is_unknown(route: BaseRoute) -> bool:
 def unknown_addresses(*prefixes: str) -> list[BaseRoute]:
     """Routes to put behind all others and before any mount at "/"."""
     return [
-        Route(f"{prefix}/{{rest:path}}", endpoint=_Unknown(), include_in_schema=False)
+        Route(address, endpoint=_Unknown(), include_in_schema=False)
         for prefix in prefixes
+        for address in (prefix, f"{prefix}/{{rest:path}}")
     ]

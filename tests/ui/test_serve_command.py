@@ -76,6 +76,7 @@ def test_serves_page_and_api_and_ends_on_sigterm(
         page = client.get("/")
         assert page.status_code == 200 and page.headers["content-type"].startswith("text/html")
         assert "frame-ancestors" in page.headers["content-security-policy"]
+        assert set(client.get("/v1").json()) == {"error"}
         missing = client.get("/api/v1/nothing")
         assert missing.headers["content-type"] == "application/problem+json"
         assert client.put("/api/v1/documents").status_code == 405

@@ -15,6 +15,10 @@ from backend.types import SamplingParams
 MOST_CHOICES = 16
 MOST_STOPS = 16
 MOST_PROMPTS = 64
+MOST_MESSAGES = 10_000
+MOST_FIELDS = 100
+"""Of one object. A body may have megabytes of wrong items: its first fault is enough, a list of all
+takes minutes and gigabytes."""
 COMPLETION_TOKENS = 16
 """Tokens of a completion that states no limit, as in OpenAI's API; a chat answer may fill the
 model's window."""
@@ -54,6 +58,8 @@ def _prompts(value: Any) -> Any:
     if isinstance(value, list) and value:
         if all(_is_id(item) for item in value):
             return (tuple(value),)
+        if len(value) > MOST_PROMPTS:
+            raise ValueError(f"{len(value):,} prompts are too many; the limit is {MOST_PROMPTS}")
         if all(isinstance(item, str) for item in value):
             return tuple(value)
         if all(isinstance(one, list) and all(map(_is_id, one)) for one in value):
@@ -94,10 +100,25 @@ _PROMPT_SCHEMA = WithJsonSchema(
 )
 
 
-class ChatMessage(BaseModel):
-    """One message. `developer` is read as `system`; `name` says nothing to the model."""
+class _Object(BaseModel):
+    """A JSON object of a body; unknown fields are refused."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_fields(cls, value: Any) -> Any:
+        if isinstance(value, dict) and len(value) > MOST_FIELDS:
+            raise BadRequest(
+                f"The request holds an object with {len(value):,} fields; the limit is "
+                f"{MOST_FIELDS}.",
+                code="invalid_value",
+            )
+        return value
+
+
+class ChatMessage(_Object):
+    """One message. `developer` is read as `system`; `name` says nothing to the model."""
 
     role: Literal["system", "developer", "user", "assistant"]
     content: Annotated[str, BeforeValidator(_text), _TEXT_PARTS]
@@ -114,20 +135,16 @@ class ChatMessage(BaseModel):
         }
 
 
-class StreamOptions(BaseModel):
+class StreamOptions(_Object):
     """`continuous_usage_stats`: the counts so far in every chunk (as in vLLM)."""
-
-    model_config = ConfigDict(extra="forbid")
 
     include_usage: bool = False
     continuous_usage_stats: bool = False
     include_obfuscation: bool = False
 
 
-class GenerationRequest(BaseModel):
+class GenerationRequest(_Object):
     """What both kinds of completion take."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     model: Annotated[str, Field(min_length=1, max_length=4096)]
     max_tokens: Annotated[int, Field(ge=1)] | None = None
@@ -138,7 +155,7 @@ class GenerationRequest(BaseModel):
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
     stop: Annotated[
         tuple[Annotated[str, Field(min_length=1)], ...],
-        Field(max_length=MOST_STOPS),
+        Field(max_length=MOST_STOPS, fail_fast=True),
         BeforeValidator(_stops),
         _STOP_SCHEMA,
     ] = ()
@@ -187,7 +204,9 @@ class ChatRequest(GenerationRequest):
     """Body of POST /v1/chat/completions. With `document_ids` the last message is a question about
     these documents."""
 
-    messages: Annotated[list[ChatMessage], Field(min_length=1)]
+    messages: Annotated[
+        list[ChatMessage], Field(min_length=1, max_length=MOST_MESSAGES, fail_fast=True)
+    ]
     max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
     logprobs: bool = False
     top_logprobs: Annotated[int, Field(ge=0, le=20)] = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from typing import Any
 
 import pytest
@@ -236,3 +237,21 @@ def test_metrics_count_what_was_generated(tiny: TestClient, ask: Any) -> None:
     assert 'fineprint_completion_ttft_seconds_count{level="engine"} 2.0' in text
     assert 'fineprint_completion_ttft_seconds_count{level="gateway"} 1.0' in text
     assert "fineprint_completion_seconds_per_token_count 2.0" in text
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [1] * 1_000_000,
+        [{}] * 1_000_000,
+        ASKED * 10_001,
+        [{"role": "user", "content": "x", **{f"k{i}": 1 for i in range(300_000)}}],
+    ],
+)
+def test_messages_full_of_faults_are_refused_at_the_first(
+    tiny: TestClient, model: str, messages: list[Any]
+) -> None:
+    started = time.perf_counter()
+    reply = tiny.post(CHAT, json={"model": model, "messages": messages})
+    assert time.perf_counter() - started < 5
+    assert (reply.status_code, reply.json()["error"]["code"]) == (400, "invalid_value")
