@@ -6,7 +6,6 @@ run need.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -15,13 +14,7 @@ from retrieval.language import detect
 from retrieval.types import Document, DocumentPage, Language
 
 LANGUAGES: Mapping[str, Language] = {"en": "en", "zh": "zh"}
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
-def sound(text: str) -> str:
-    """`text` with halves of surrogate pairs, which can't be encoded, as U+FFFD; offsets stay."""
-    return _SURROGATE.sub("\ufffd", text)
 
 
 def text_document(text: str, title: str, lang: Language | None = None) -> Document:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from eval.datasets.building import eval_document, sound
+from eval.datasets.building import eval_document
 from eval.datasets.gold import AnswerFinder
 from eval.datasets.json_stream import elements
 from eval.datasets.places import Fields
@@ -32,7 +32,7 @@ def read(path: Path) -> Iterator[EvalDocument]:
         domain = case.text("domain", "")
         paragraphs = case.rows("paragraphs")
         for index, paragraph in enumerate(paragraphs, start=1):
-            text = sound(paragraph.text("context"))
+            text = paragraph.text("context")
             if not text.strip():
                 raise paragraph.error("the context has no text", "Take it out")
             finder = AnswerFinder(text)
@@ -55,7 +55,7 @@ def is_cail(case: Fields) -> bool:
 
 def _question(fields: Fields, finder: AnswerFinder) -> Question:
     pairs = [
-        (sound(answer.text("text", "")), answer.integer("answer_start", -1))
+        (answer.text("text", ""), answer.integer("answer_start", -1))
         for answer in fields.rows("answers")
     ]
     gold = finder.locate(pairs, look_for_unplaced=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from eval.datasets.building import eval_document, sound
+from eval.datasets.building import eval_document
 from eval.datasets.json_stream import elements, member
 from eval.datasets.places import Fields
 from eval.types import EvalDocument, Question, Span
@@ -27,7 +27,7 @@ def read(path: Path) -> Iterator[EvalDocument]:
     labels = member(path, "labels")
     hypotheses = {name: labels.mapping(name) for name in labels.values}
     for fields in elements(path, "documents"):
-        text = sound(fields.text("text"))
+        text = fields.text("text")
         if not text.strip():
             raise fields.error("the document has no text", "Take it out")
         title = fields.text("file_name", "")

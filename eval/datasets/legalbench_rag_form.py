@@ -14,10 +14,10 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
-from eval.datasets.building import eval_document, sound
+from eval.datasets.building import eval_document
 from eval.datasets.gold import AnswerFinder
 from eval.datasets.json_stream import elements
-from eval.datasets.places import Fields, Place
+from eval.datasets.places import Fields, Place, beside, sound
 from eval.types import EvalDocument, Question
 
 _BENCHMARKS, _CORPUS = "benchmarks", "corpus"
@@ -55,6 +55,7 @@ def read(path: Path) -> Iterator[EvalDocument]:
 
 
 def _text(corpus: Path, name: str, test: Fields) -> str:
+    beside(test, name, "corpus")
     # Archives made on a Mac hold names in decomposed form.
     spellings = dict.fromkeys((name, *(unicodedata.normalize(f, name) for f in ("NFC", "NFD"))))
     for spelling in spellings:

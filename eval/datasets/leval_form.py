@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from eval.datasets.building import eval_document, sound
+from eval.datasets.building import eval_document
 from eval.datasets.longbench_form import records
 from eval.datasets.places import Fields
 from eval.types import EvalDocument, Question
@@ -22,7 +22,7 @@ def read(path: Path) -> Iterator[EvalDocument]:
     """The texts of a task, or of all those of a folder. Raises DatasetError."""
     for number, fields in enumerate(records(path), start=1):
         task = fields.place.file.stem
-        text = sound(fields.text("input"))
+        text = fields.text("input")
         if not text.strip():
             raise fields.error("the input has no text", "Take it out")
         yield eval_document(
@@ -40,8 +40,6 @@ def _questions(fields: Fields, task: str) -> list[Question]:
     if len(asked) != len(answers):
         raise fields.error(f"{len(asked)} instructions have {len(answers)} outputs")
     return [
-        Question(
-            qid=str(number), question=question.strip(), answers=(sound(answer),), category=task
-        )
+        Question(qid=str(number), question=question.strip(), answers=(answer,), category=task)
         for number, (question, answer) in enumerate(zip(asked, answers, strict=True), start=1)
     ]

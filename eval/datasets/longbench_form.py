@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from eval.datasets.building import LANGUAGES, eval_document, letters, sound
+from eval.datasets.building import LANGUAGES, eval_document, letters
 from eval.datasets.json_stream import elements, first_keys, json_lines
 from eval.datasets.places import Fields, Place
 from eval.types import EvalDocument, Question
@@ -84,7 +84,7 @@ def read_v2(path: Path) -> Iterator[EvalDocument]:
 
 
 def _context(fields: Fields) -> str:
-    text = sound(fields.text("context"))
+    text = fields.text("context")
     if not text.strip():
         raise fields.error("the context has no text", "Take it out")
     return text
@@ -97,7 +97,7 @@ def _question(fields: Fields, task: str) -> Question:
     if not asked:
         problem = f'the input is empty and the task "{task}" is not known'
         raise fields.error(problem, f"Known without input: {', '.join(INSTRUCTIONS)}")
-    answers = tuple(sound(text) for text in fields.texts("answers"))
+    answers = tuple(fields.texts("answers"))
     if not answers:
         raise fields.error('"answers" is empty', "Take the record out")
     classes = fields.texts("all_classes") if fields.has("all_classes") else []

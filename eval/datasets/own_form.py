@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from eval.datasets.building import LANGUAGES, letters, sound, text_document
+from eval.datasets.building import LANGUAGES, letters, text_document
 from eval.datasets.gold import AnswerFinder, Gold
 from eval.datasets.json_stream import json_lines
-from eval.datasets.places import Fields
+from eval.datasets.places import Fields, beside
 from eval.types import EvalDocument, Question
 from retrieval.errors import ParseError
 from retrieval.parse import parse_file
@@ -46,13 +46,14 @@ def read(path: Path) -> Iterator[EvalDocument]:
 
 def _document(line: Fields, title: str) -> Document:
     if line.has("text"):
-        text = sound(line.text("text"))
+        text = line.text("text")
         if not text.strip():
             raise line.error("the document has no text", "Take the line out, or give its text")
         return text_document(text, title, _language(line))
     if not line.has("file"):
         raise line.error('there is neither "text" nor "file"')
     name = line.text("file")
+    beside(line, name, "set")
     path = line.place.file.parent / name
     try:
         return parse_file(path, path.name)
@@ -80,7 +81,7 @@ def _question(fields: Fields, finder: AnswerFinder) -> Question:
     impossible = fields.flag("is_impossible") or False
     choices = _choices(fields)
     answer = fields.text("answer", "")
-    if choices and answer not in letters(len(choices)):
+    if choices and answer and answer not in tuple(letters(len(choices))):
         problem = f'"answer" is "{answer}", which is none of the {len(choices)} choices'
         raise fields.error(problem, f"Write one of {', '.join(letters(len(choices)))}")
     gold = _gold(fields, finder, choices, answer)
@@ -109,7 +110,11 @@ def _choices(fields: Fields) -> tuple[str, ...]:
     if not fields.has("choices"):
         return ()
     if isinstance(fields.values["choices"], list):
-        return tuple(fields.texts("choices"))
+        texts = tuple(fields.texts("choices"))
+        if len(texts) > len(letters(len(texts))):
+            problem = f"there are {len(texts)} choices and no letters for all"
+            raise fields.error(problem, f"Give at most {len(letters(len(texts)))}")
+        return texts
     by_letter = fields.mapping("choices")
     names = sorted(by_letter.values)
     if "".join(names) != letters(len(names)):
@@ -119,8 +124,8 @@ def _choices(fields: Fields) -> tuple[str, ...]:
 
 
 def _gold(fields: Fields, finder: AnswerFinder, choices: tuple[str, ...], answer: str) -> Gold:
-    answers = [sound(text) for text in fields.texts("answers")] if fields.has("answers") else []
-    if not answers and choices:
+    answers = fields.texts("answers") if fields.has("answers") else []
+    if not answers and choices and answer:
         return Gold((choices[letters(len(choices)).index(answer)],), ())
     starts = fields.integers("answer_starts") if answers else []
     if len(starts) != len(answers):

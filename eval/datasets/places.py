@@ -6,15 +6,22 @@ Knows no form: it looks up fields by name, checks their types and says what is w
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from eval.errors import DatasetError
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 AGAIN = "Download or copy the file again"
 MEND = "Mend the file, or give the form that it is in with --form"
+
+
+def sound(text: str) -> str:
+    """`text` with halves of surrogate pairs, which can't be encoded, as U+FFFD; offsets stay."""
+    return _SURROGATE.sub("\ufffd", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +55,19 @@ class Fields:
         return self._found(name) is not None
 
     def text(self, name: str, default: str | None = None) -> str:
-        """A string. Raises DatasetError when it is something else, or is missing without a
-        default."""
+        """A string that can be encoded. Raises DatasetError when it is something else, or is
+        missing without a default."""
         value = self._value(name, default)
         if not isinstance(value, str):
             raise self._wrong(name, "a string", value)
-        return value
+        return sound(value)
 
     def label(self, name: str, default: str) -> str:
         """A string or a number, as text: identifiers are written either way."""
         value = self._value(name, default)
         if isinstance(value, bool) or not isinstance(value, (str, int)):
             raise self._wrong(name, "a string or a whole number", value)
-        return str(value)
+        return sound(str(value))
 
     def integer(self, name: str, default: int | None = None) -> int:
         """A whole number; "12" is one too."""
@@ -88,12 +95,12 @@ class Fields:
         return value
 
     def texts(self, name: str) -> list[str]:
-        """A list of strings."""
+        """A list of strings that can be encoded."""
         found = self.items(name)
         for value in found:
             if not isinstance(value, str):
                 raise self._wrong(name, "a list of strings", value)
-        return found
+        return [sound(value) for value in found]
 
     def integers(self, name: str) -> list[int]:
         """A list of whole numbers."""
@@ -153,3 +160,12 @@ class Fields:
         shown = repr(value)
         shown = shown if len(shown) <= 60 else shown[:57] + "..."
         return self.error(f'"{name}" has to be {wanted} and is {shown}')
+
+
+def beside(fields: Fields, name: str, folder: str) -> None:
+    """Raises DatasetError unless `name` stays below the folder it starts from: a question set from
+    elsewhere must not make this program read, and send to a model's server, other files."""
+    path = PurePath(name)
+    if path.is_absolute() or ".." in path.parts or "\0" in name or not path.parts:
+        problem = f"the file {name!r} is not below the folder of the {folder}"
+        raise fields.error(problem, "Put it there, and write its name from there")

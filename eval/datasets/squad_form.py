@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from eval.datasets.building import eval_document, sound
+from eval.datasets.building import eval_document
 from eval.datasets.gold import AnswerFinder
 from eval.datasets.json_stream import elements
 from eval.datasets.places import Fields
@@ -49,7 +49,7 @@ def _read(path: Path, cuad: bool) -> Iterator[EvalDocument]:
         title = article.text("title", f"{path.stem} {number}")
         paragraphs = article.rows("paragraphs")
         for index, paragraph in enumerate(paragraphs, start=1):
-            text = sound(paragraph.text("context"))
+            text = paragraph.text("context")
             if not text.strip():
                 raise paragraph.error("the context has no text", "Take it out")
             finder = AnswerFinder(text)
@@ -65,7 +65,7 @@ def _read(path: Path, cuad: bool) -> Iterator[EvalDocument]:
 def _question(fields: Fields, finder: AnswerFinder, cuad: bool) -> Question:
     qid = fields.label("id", "") or fields.path
     pairs = [
-        (sound(answer.text("text")), answer.integer("answer_start", -1))
+        (answer.text("text"), answer.integer("answer_start", -1))
         for answer in fields.rows("answers")
     ]
     impossible = fields.flag("is_impossible")

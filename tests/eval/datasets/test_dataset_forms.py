@@ -240,6 +240,11 @@ def test_legalbench_rag(tmp_path: Path) -> None:
     assert [q.qid for q in a.questions] == ["cuad-1", "cuad-2"]
     assert (b.questions[0].answers, b.questions[0].category) == (("five years",), "cuad")
     assert [d.doc_id for d in read(benchmark, "legalbench-rag")] == ["cuad/A.txt", "cuad/B é.txt"]
+    outside = [{"query": "?", "snippets": [{"file_path": "../x.txt", "span": [0, 1]}]}]
+    (tmp_path / "set" / "x.txt").write_text("secret", "utf-8")
+    save(tmp_path / "set" / "benchmarks" / "outside.json", {"tests": outside})
+    with pytest.raises(DatasetError, match=r"'../x.txt' is not below the folder of the corpus"):
+        list(open_dataset(tmp_path / "set" / "benchmarks" / "outside.json"))
     (corpus / "A.txt").unlink()
     with pytest.raises(DatasetError, match=r'"cuad/A.txt" is not in .*corpus'):
         list(open_dataset(benchmark))

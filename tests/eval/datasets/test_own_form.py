@@ -69,6 +69,9 @@ def test_fields_and_their_defaults(tmp_path: Path) -> None:
         (line(question(is_impossible=True)), "is_impossible.*but there are answers"),
         (line(question(answers=[])), "there is no answer"),
         (line(question(choices=["a", "b"], answer="C")), "none of the 2 choices"),
+        (line(question(choices=["a", "b"], answer="AB")), "none of the 2 choices"),
+        (line(question(answers=[], choices=["a", "b"])), "there is no answer"),
+        (line(question(choices=["a"] * 27, answer="A")), "27 choices and no letters for all"),
         (line(question(choices={"1": "a"}, answer="1")), "the choices are called 1"),
         (line(question(gold_spans=[[3, 999]])), r"gold span \[3, 999\] is not inside"),
         (line(question(question=7)), '"question" has to be a string and is 7'),
@@ -77,6 +80,11 @@ def test_fields_and_their_defaults(tmp_path: Path) -> None:
         (line(text=None), 'neither "text" nor "file"'),
         (line(text=None, file="gone.txt"), '"gone.txt" is not there'),
         (line(text=None, file="empty.txt"), "empty.txt.* can't be read"),
+        (line(text=None, file="../set.jsonl"), "not below the folder of the set"),
+        (line(text=None, file="a/../../b.txt"), "not below the folder of the set"),
+        (line(text=None, file="/etc/hostname"), "not below the folder of the set"),
+        (line(text=None, file="."), "not below the folder of the set"),
+        (line(text=None, file="a\0.txt"), "not below the folder of the set"),
         (line(qas=None), 'no "qas"'),
         (line(doc_id=None), 'no "doc_id"'),
     ],
@@ -117,6 +125,16 @@ def test_half_a_surrogate_pair_keeps_its_place(tmp_path: Path) -> None:
     assert document.text[0] == "\ufffd"
     assert document.questions[0].spans == ((12, 19),)
     assert write_jsonl([document], tmp_path / "again.jsonl").documents == 1
+
+
+def test_half_a_surrogate_pair_can_be_written_wherever_it_stands(tmp_path: Path) -> None:
+    names = ("qid", "question", "category", "label", "reference_answer")
+    asked = question(choices=["\ud83d", "b"], answer="A", **dict.fromkeys(names, "\ud83d"))
+    (document,) = opened(tmp_path, line(asked, doc_id="\ud83d", title="\ud83d"))
+    (told,) = document.questions
+    assert {getattr(told, name) for name in names} == {"\ufffd"}
+    assert (document.doc_id, document.title, told.choices[0]) == ("\ufffd", "\ufffd", "\ufffd")
+    assert write_jsonl([document], tmp_path / "again.jsonl").questions == 1
 
 
 def test_names_are_unique_and_the_same_each_time() -> None:
