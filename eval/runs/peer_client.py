@@ -14,16 +14,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 import httpx
 
+from eval.datasets.places import sound
 from eval.errors import PeerError
 
 RETRIED = (429, 503)
 ATTEMPTS = 5
 LONGEST_WAIT_S = 120.0
 """A server that asks for a longer pause than this ends the sample."""
+LONGEST_LINE = 4_000_000
+"""Characters; a chunk of a stream has hundreds."""
+LONGEST_ERROR = 65_536
+"""Bytes of an error that are read."""
 _TOO_LONG = ("context_length_exceeded", "maximum context length", "context length", "too long")
 
 
@@ -54,12 +59,7 @@ class PeerClient:
         self, endpoint: str, model: str, *, api_key: str = "", timeout_s: float = 300.0
     ) -> None:
         """Raises PeerError for an endpoint that is no http(s) URL."""
-        parts = urlsplit(endpoint)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise PeerError(
-                f"The endpoint {endpoint!r} is no URL. Give its base, such as "
-                "http://127.0.0.1:8000/v1."
-            )
+        parts = _url(endpoint)
         self.model = model
         self.timeout_s = timeout_s
         self.shown_endpoint = urlunsplit(
@@ -78,15 +78,16 @@ class PeerClient:
         """Ask for the list of models, to find out before a run that nobody is there. Raises
         PeerError; a server without such a list passes."""
         try:
-            response = self._http.get(f"{self.endpoint}/models")
+            with self._http.stream("GET", f"{self.endpoint}/models") as response:
+                status = response.status_code
         except httpx.HTTPError as error:
             raise PeerError(
                 f"Nobody answers at {self.shown_endpoint}: {_words(error)}. Start the server or "
                 "correct --endpoint."
             ) from error
-        if response.status_code in (401, 403):
+        if status in (401, 403):
             raise PeerError(
-                f"{self.shown_endpoint} refuses the key ({response.status_code}). Give the right "
+                f"{self.shown_endpoint} refuses the key ({status}). Give the right "
                 "one with --api-key-file."
             )
 
@@ -106,7 +107,7 @@ class PeerClient:
                 ) as response:  # fmt: skip
                     if response.status_code == 200:
                         return self._read(response, started, waited)
-                    body = response.read().decode(errors="replace")
+                    body = _beginning(response).decode(errors="replace")
                     pause = self._pause(response, body, attempt)
             except httpx.TimeoutException as error:
                 raise PeerError(f"No answer within {self.timeout_s:g} s") from error
@@ -129,20 +130,31 @@ class PeerClient:
             raise PeerError(f"{message} (asks to wait {asked:g} s)")
         return asked
 
+    def _in_time(self, response: httpx.Response, began: float) -> Iterator[str]:
+        """The lines of an answer, also those that say nothing. Raises PeerError for one that takes
+        longer than it may, or has a line without an end."""
+        rest = ""
+        for piece in response.iter_text():
+            if time.perf_counter() - began > self.timeout_s:
+                raise PeerError(f"The answer was not complete within {self.timeout_s:g} s")
+            *lines, rest = (rest + piece).split("\n")
+            yield from lines
+            if len(rest) > LONGEST_LINE:
+                raise PeerError(f"The stream has a line over {LONGEST_LINE:,} characters")
+        yield rest
+
     def _read(self, response: httpx.Response, started: float, waited: float) -> Completion:
         text, finish, first = "", "", None
         usage: Mapping[str, Any] = {}
-        for chunk in _chunks(response):
-            if time.perf_counter() - started - waited > self.timeout_s:
-                raise PeerError(f"The answer was not complete within {self.timeout_s:g} s")
+        for chunk in _chunks(self._in_time(response, started + waited)):
             if error := chunk.get("error"):
                 raise PeerError(f"The stream ended with an error: {_error_message(error)}")
             for choice in chunk.get("choices") or ():
                 words = (choice.get("delta") or {}).get("content") or ""
                 if words and first is None:
                     first = 1000 * (time.perf_counter() - started)
-                text += words
-                finish = choice.get("finish_reason") or finish
+                text += sound(words)
+                finish = sound(str(choice.get("finish_reason") or finish))
             usage = chunk.get("usage") or usage
         if first is None:
             raise PeerError("The stream held no content")
@@ -159,9 +171,32 @@ class PeerClient:
         )
 
 
-def _chunks(response: httpx.Response) -> Iterator[Mapping[str, Any]]:
+def _url(endpoint: str) -> SplitResult:
+    try:
+        parts = urlsplit(endpoint)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            httpx.URL(endpoint)
+            return parts
+    except (ValueError, httpx.InvalidURL):  # as for "http://[" or a port of 99999
+        pass
+    raise PeerError(
+        f"The endpoint {endpoint!r} is no URL. Give its base, such as http://127.0.0.1:8000/v1."
+    )
+
+
+def _beginning(response: httpx.Response) -> bytes:
+    """What an error says; one that goes on and on is cut."""
+    body = b""
+    for piece in response.iter_bytes():
+        body += piece
+        if len(body) > LONGEST_ERROR:
+            break
+    return body
+
+
+def _chunks(lines: Iterator[str]) -> Iterator[Mapping[str, Any]]:
     """The JSON objects of a stream of server-sent events, up to [DONE]. Raises PeerError."""
-    for line in response.iter_lines():
+    for line in lines:
         if not line.startswith("data:"):
             continue
         data = line.removeprefix("data:").strip()
@@ -198,8 +233,8 @@ def _error_message(body: object) -> str:
     if isinstance(body, dict):
         inner = body.get("error", body)
         if isinstance(inner, dict) and "message" in inner:
-            return str(inner["message"])[:300]
-    return str(body)[:300]
+            return sound(str(inner["message"])[:300])
+    return sound(str(body)[:300])
 
 
 def _words(error: Exception) -> str:

@@ -255,3 +255,35 @@ def test_nobody_there_is_found_before_the_run(
     with serving(models=401) as peer, pytest.raises(PeerError, match="--api-key-file"):
         run_set("peer", question_set(), endpoint=peer.endpoint, peer_model="m")
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["http://[::1/v1", "http://127.0.0.1:99999/v1", "http://a\0b/v1", "file:///x", "x"]
+)
+def test_an_endpoint_that_is_no_address_is_refused(endpoint: str) -> None:
+    with pytest.raises(PeerError, match="is no URL"):
+        PeerClient(endpoint, "m")
+
+
+def test_half_a_surrogate_pair_of_a_peer_can_be_written() -> None:
+    piece = (
+        b'data: {"choices": [{"delta": {"content": "a\\ud83d"}, "finish_reason": "\\ud83d"}]}\n\n'
+    )
+    with asking(Script([(0, piece), (0, DONE)])) as client:
+        completion = client.complete(MESSAGES, 8)
+    assert (completion.text, completion.finish_reason) == ("a\ufffd", "\ufffd")
+    refusal = Script([(0, b'{"error": {"message": "no \\ud83d"}}')], status=400)
+    with asking(refusal) as client, pytest.raises(PeerError, match="HTTP 400: no \ufffd"):
+        client.complete(MESSAGES, 8)
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [(b": ping\n\n", "not complete within"), (b"data: " + b"x" * 1_000_000, "a line over")],
+)
+def test_a_stream_that_goes_on_without_an_answer_ends(part: bytes, told: str) -> None:
+    with asking(Script([(0.05, part)] * 40), timeout_s=1.0) as client:
+        started = time.perf_counter()
+        with pytest.raises(PeerError, match=told):
+            client.complete(MESSAGES, 8)
+        assert time.perf_counter() - started < 1.9
