@@ -15,6 +15,9 @@ import torch
 from backend.engine import Engine
 from backend.engine_config import EngineConfig
 from backend.types import DocumentTokens, Request, SamplingParams, Usage
+from retrieval.parse import parse_file
+
+SAMPLES = Path(__file__).parents[2] / "samples"
 
 _RANDOM = torch.Generator().manual_seed(11)
 TOKENS: tuple[int, ...] = tuple(torch.randint(3, 500, (900,), generator=_RANDOM).tolist())
@@ -350,3 +353,36 @@ def test_a_disk_that_fails_costs_no_answer(
         engine.read(document(engine)).wait(60)
         settled(engine)
         assert len(files(tmp_path)) == 2
+
+
+@pytest.mark.model
+def test_the_default_model_answers_alike_cold_from_memory_and_from_disk(
+    default_model: Path, tmp_path: Path
+) -> None:
+    text = (parse_file(next(SAMPLES.glob("*en*.pdf")), "contract.pdf").text)[:6000]
+    settings = {"precision": "auto", "block_tokens": 512, "kv_budget": 256 << 20}
+    answers = []
+    for turns in (("cold", "memory"), ("disk",)):
+        with opened(default_model, tmp_path, disk_budget=256 << 20, **settings) as engine:
+            given = document(engine, tokens=tuple(engine.tokenizer.encode(text)))
+            engine.read(given, lazy=True)
+            question = tuple(engine.tokenizer.encode("\nWhat is the purchase price? It is"))
+            request = Request("q", question, ANSWER, "d", ((900, 1000), (40, 300)))
+            for turn in turns:
+                events = list(engine.generate(request))
+                usage = events[-1].usage
+                assert usage is not None and not events[-1].error, events[-1]
+                assert usage.read_tokens == (1024 if turn == "cold" else 0)
+                answers.append(events)
+            settled(engine)
+            kept = engine._store.pool.data.dtype
+            assert kept == (torch.bfloat16 if torch.cpu._is_vnni_supported() else torch.float32)
+            counters = engine.counters.disk
+            assert counters is not None and counters.hits == (2 if turns == ("disk",) else 0)
+    first, *others = ([event.token_id for event in events] for events in answers)
+    assert others == [first, first]
+    for events in answers[1:]:
+        for mine, cold in zip(events, answers[0], strict=True):
+            for (token, value), (other, expected) in zip(mine.best, cold.best, strict=True):
+                assert token == other
+                assert value == pytest.approx(expected, abs=1e-3)
