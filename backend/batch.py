@@ -9,11 +9,11 @@ from backend.sequence import Sequence
 
 
 @dataclass(frozen=True, slots=True)
-class ReadBlock:
-    """Read one block of a document, for `asker` if a question waits for it."""
+class ReadBlocks:
+    """Read blocks of a document together, for `asker` if a question waits for them."""
 
     reading: DocumentReading
-    index: int
+    indexes: tuple[int, ...]
     asker: Sequence | None = None
 
 
@@ -32,4 +32,4 @@ class Decode:
     sequences: tuple[Sequence, ...]
 
 
-Batch = ReadBlock | Prefill | Decode
+Batch = ReadBlocks | Prefill | Decode

@@ -17,7 +17,7 @@ from typing import TypeVar
 import torch
 
 from backend.admission import check_request
-from backend.batch import Batch, Decode, Prefill, ReadBlock
+from backend.batch import Batch, Decode, Prefill, ReadBlocks
 from backend.block_reader import BlockReader
 from backend.config import ModelConfig
 from backend.context import Context
@@ -63,7 +63,7 @@ class Engine:
         self._kv_format = f"{config.resolved_precision()}/{dtype}/{config.reading}"
         self._runner = Runner(parts.model, parts.store.pool)
         self._blocks = BlockReader(parts.store, self._runner)
-        self._scheduler = Scheduler(config.prefill_chunk)
+        self._scheduler = Scheduler(config.prefill_chunk, config.resolved_read_tokens())
         self._documents: dict[str, DocumentReading] = {}
         self._commands: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._live: dict[str, Sequence] = {}
@@ -342,19 +342,18 @@ class Engine:
         self._stalled = False
         return self._scheduler.schedule(wanted)
 
-    def _open_context(self, sequence: Sequence) -> ReadBlock | None:
-        """Open the request's context, or say which block must be read before; neither while all
+    def _open_context(self, sequence: Sequence) -> ReadBlocks | None:
+        """Open the request's context, or say which blocks must be read before; neither while all
         that it lacks is on its way from the disk."""
         plan = self._plan(sequence.request)
         self._hold(sequence, plan)
         if missing := plan.missing():
             keys = plan.reading.keys
-            ready = self._store.fetch([keys[index] for index in missing])
+            ready = frozenset(self._store.fetch([keys[index] for index in missing]))
             self._stalled = not ready
-            for index in missing:
-                if ready and keys[index] == ready[0]:
-                    return ReadBlock(plan.reading, index, sequence)
-            return None
+            found = [index for index in missing if keys[index] in ready]
+            group = plan.reading.fitting(found, self._scheduler.group_tokens)
+            return ReadBlocks(plan.reading, group, sequence) if group else None
         self._fill_context(sequence, plan)
         self._scheduler.begin_filling(sequence)
         return None
@@ -399,8 +398,8 @@ class Engine:
     def _run(self, batch: Batch) -> None:
         """One step. A failure ends the requests of this step, not the engine."""
         try:
-            if isinstance(batch, ReadBlock):
-                self._read_now(batch.reading, batch.index, batch.asker)
+            if isinstance(batch, ReadBlocks):
+                self._read_now(batch.reading, batch.indexes, batch.asker)
             elif isinstance(batch, Prefill):
                 self._prefill(batch)
             else:
@@ -411,7 +410,7 @@ class Engine:
 
     def _fail(self, batch: Batch, error: Exception) -> None:
         message = str(error) or type(error).__name__
-        if isinstance(batch, ReadBlock):
+        if isinstance(batch, ReadBlocks):
             if batch.asker is not None:
                 batch.asker.fail(message)
             else:
@@ -424,9 +423,9 @@ class Engine:
                 sequence.fail(message)
 
     def _read_now(
-        self, reading: DocumentReading, index: int, asker: Sequence | None = None
+        self, reading: DocumentReading, indexes: tuple[int, ...], asker: Sequence | None = None
     ) -> None:
-        computed = self._blocks.read(reading, index)
+        computed = self._blocks.read(reading, indexes)
         self._read_tokens += computed
         if asker is not None:
             asker.read_tokens += computed
@@ -474,7 +473,8 @@ class Engine:
         try:
             self._hold(sequence, plan)
             while missing := plan.missing():
-                self._read_now(plan.reading, missing[0], sequence)
+                group = plan.reading.fitting(missing, self._scheduler.group_tokens)
+                self._read_now(plan.reading, group, sequence)
                 self._hold(sequence, plan)
             self._fill_context(sequence, plan)
         finally:

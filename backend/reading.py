@@ -7,7 +7,7 @@ import threading
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from backend.errors import RequestTooLarge
 from backend.types import DocumentTokens, ReadProgress
@@ -52,11 +52,23 @@ class DocumentReading:
         self._left = deque(dict.fromkeys([*first, *range(len(self.keys))]))
         self.wanted = True
 
-    def next_left(self) -> int | None:
-        """The wanted block to read next; None when there is none."""
+    def next_left(self, tokens: int) -> tuple[int, ...]:
+        """The wanted blocks to read next, see `fitting`; none when nothing is left."""
         while self._left and self._store.available(self.keys[self._left[0]]):
             self._left.popleft()
-        return self._left[0] if self._left else None
+        left = (index for index in self._left if not self._store.available(self.keys[index]))
+        return self.fitting(left, tokens)
+
+    def fitting(self, indexes: Iterable[int], tokens: int) -> tuple[int, ...]:
+        """The first of the given blocks, up to `tokens` tokens together but at least one."""
+        chosen: list[int] = []
+        for index in indexes:
+            first, last = self.document.blocks[index]
+            tokens -= last - first
+            if chosen and tokens < 0:
+                break
+            chosen.append(index)
+        return tuple(chosen)
 
     def passed(self, index: int) -> None:
         """Block `index` needs no more reading here."""

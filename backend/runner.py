@@ -10,9 +10,11 @@ from collections.abc import Sequence as SequenceOf
 
 import torch
 
+from backend.block_group import GroupedBlock, lay_out
 from backend.context import Context
 from backend.layers.rope import Rope, rotate
 from backend.models import Decoder
+from backend.ops.block_attention import block_attention, choose_implementation
 from backend.ops.prefix_attention import Implementation, prefix_attention
 from kvstore.pool import PagePool
 from kvstore.types import PageTable
@@ -33,6 +35,9 @@ class Runner:
         self._pool = pool
         self._rope = Rope(model.config, model.device)
         self._impl: Implementation = "tiled" if model.device.type == "cpu" else "fused"
+        self._block_impl = choose_implementation(
+            model.config.head_dim, model.compute_dtype, model.device
+        )
         # The prefixes used last, least recently used first.
         self._sinks: OrderedDict[tuple[int, ...], KV] = OrderedDict()
 
@@ -62,6 +67,38 @@ class Runner:
         if anchors:
             prefix = _join(prefix, self._pool.gather_tokens(anchors))
         self._read(token_ids, prefix, _PageWriter(self._pool, pages))
+
+    @torch.inference_mode()
+    def read_blocks(
+        self,
+        blocks: SequenceOf[GroupedBlock],
+        sinks: tuple[int, ...],
+        anchors: SequenceOf[tuple[int, int]],
+    ) -> None:
+        """Read several blocks at once, as `read_block` would one after another.
+
+        `anchors` are places in the pool or in the pages of these very blocks; each block sees as
+        many of them as it says. What the pages held before is overwritten.
+        """
+        prefix = self.sinks(sinks)
+        device = self._model.device
+        group = lay_out(blocks, prefix[0].shape[2], anchors, device)
+        if group.outside:
+            prefix = _join(prefix, self._pool.gather_tokens(group.outside))
+        keys, values = (part.transpose(1, 2) for part in prefix)
+        cos, sin = self._rope.tables(0, group.plan.positions)
+
+        def attend(layer: int, qk: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+            kv_heads = v.shape[1]
+            q, k = qk[:, :-kv_heads], qk[:, -kv_heads:]
+            self._pool.write_tokens(group.pages, group.slots, layer, k, v)
+            extra = (keys[layer], values[layer]) if group.plan.extra_rows else None
+            read = block_attention(
+                q, k, v, group.plan, extra=extra, cos=cos, sin=sin, impl=self._block_impl
+            )
+            return read.flatten(1)
+
+        self._model.forward(group.token_ids, attend, cache_only=True)
 
     def open_context(
         self,

@@ -2,8 +2,9 @@
 
 A running answer can't keep others from starting: after `DECODE_BURST` decoding steps in a row one
 unit of whoever waits is done. Nor can questions that never cease keep documents from being read:
-after `READING_TURN` steps for them one block of a waiting document is read. A question's missing
-blocks are read before any other reading.
+after `READING_TURN` steps for them one group of blocks of a waiting document is read. A question's
+missing blocks are read before any other reading. While questions wait or are answered, groups are
+smaller.
 
 It runs nothing itself and is owned by the engine's thread.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from backend.batch import Batch, Decode, Prefill, ReadBlock
+from backend.batch import Batch, Decode, Prefill, ReadBlocks
 from backend.reading import DocumentReading
 from backend.sequence import Sequence
 
@@ -23,13 +24,19 @@ READING_TURN = 32
 """Steps of any kind for questions between two blocks of waiting documents. Short answers end before
 a decoding burst does, so two clients that asked without a pause kept 20 documents unread for ten
 minutes when only bursts were counted."""
+GROUP_SHARE = 4
+"""Beside questions a group of blocks has this part of its tokens, so that an answer pauses for no
+longer than for a few of its own steps."""
 
 
 class Scheduler:
     """The engine's queues."""
 
-    def __init__(self, prefill_chunk: int) -> None:
+    def __init__(self, prefill_chunk: int, read_tokens: int = 1) -> None:
+        """`prefill_chunk` and `read_tokens` bound a step, in tokens; a group of blocks has at least
+        one block."""
         self._prefill_chunk = prefill_chunk
+        self._read_tokens = read_tokens
         self._waiting: deque[Sequence] = deque()
         self._filling: deque[Sequence] = deque()
         self._running: list[Sequence] = []
@@ -51,6 +58,11 @@ class Scheduler:
     def waiting(self) -> int:
         """Requests that have no context yet."""
         return len(self._waiting)
+
+    @property
+    def group_tokens(self) -> int:
+        """Tokens of the next group of blocks that a question waits for."""
+        return self._read_tokens // GROUP_SHARE if self.answering else self._read_tokens
 
     def add(self, sequence: Sequence) -> None:
         """Queue a request."""
@@ -93,8 +105,8 @@ class Scheduler:
         """The request whose context is to be opened next."""
         return self._waiting[0] if self._waiting else None
 
-    def schedule(self, wanted: ReadBlock | None) -> Batch | None:
-        """The next step, or None when there is none. `wanted` is the block that the first waiting
+    def schedule(self, wanted: ReadBlocks | None) -> Batch | None:
+        """The next step, or None when there is none. `wanted` are blocks that the first waiting
         request needs."""
         if self._since_reading >= READING_TURN and (block := self._next_reading()):
             return block
@@ -104,7 +116,7 @@ class Scheduler:
         self._since_reading += 1
         return batch
 
-    def _for_questions(self, wanted: ReadBlock | None) -> Batch | None:
+    def _for_questions(self, wanted: ReadBlocks | None) -> Batch | None:
         other = self._filling or wanted or self._reading
         if self._running and (not other or self._burst < DECODE_BURST):
             self._burst += 1
@@ -115,15 +127,16 @@ class Scheduler:
             return Prefill(sequence, min(sequence.prompt_left, self._prefill_chunk))
         return wanted
 
-    def _next_reading(self) -> ReadBlock | None:
+    def _next_reading(self) -> ReadBlocks | None:
         self._since_reading = 0
+        tokens = self._read_tokens // (GROUP_SHARE if self._waiting or self.answering else 1)
         while self._reading:
             reading = self._reading[0]
-            index = None if reading.cancelled or reading.error else reading.next_left()
-            if index is not None:
-                # Documents take turns, block by block, so that a short one isn't kept waiting.
+            indexes = () if reading.cancelled or reading.error else reading.next_left(tokens)
+            if indexes:
+                # Documents take turns, group by group, so that a short one isn't kept waiting.
                 self._reading.rotate(-1)
-                return ReadBlock(reading, index)
+                return ReadBlocks(reading, indexes)
             self._reading.popleft()
             reading.notify()
         return None

@@ -102,6 +102,19 @@ class PagePool:
                 tail = source[whole * PAGE_TOKENS :].transpose(0, 1)
                 self.data[pages[whole], layer, slot, :, :rest] = tail.to(self.data.dtype)
 
+    def write_tokens(
+        self,
+        pages: torch.Tensor,
+        slots: torch.Tensor,
+        layer: int,
+        keys: torch.Tensor,
+        values: torch.Tensor,
+    ) -> None:
+        """Store one layer's KV of tokens of many blocks: token i at (`pages[i]`, `slots[i]`), both
+        [tokens] on the pool's device. `keys`, `values` as for `write`."""
+        for slot, source in enumerate((keys, values)):
+            self.data[:, layer, slot][pages, :, slots] = source.to(self.data.dtype)
+
     def gather(self, table: PageTable) -> tuple[torch.Tensor, torch.Tensor]:
         """KV of a page list.
 
