@@ -8,11 +8,15 @@ import os
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 
+from app.db.session import translate_os_error
 from eval.datasets.building import letters
 from eval.datasets.places import Place
 from eval.types import EvalDocument, Question, Span
+
+_ELSEWHERE = "Choose another place with --out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +32,22 @@ class Written:
 
 def write_jsonl(documents: Iterable[EvalDocument], path: Path) -> Written:
     """Writes one document a line, UTF-8; the file is there whole or not at all. Raises DatasetError
-    when it can't be written, and lets the errors of the documents through."""
+    when it can't be written, StorageFull, and lets the errors of the documents through."""
     count = questions = unanswerable = unplaced = 0
+    if path.exists() and not path.is_file():
+        raise Place(path).error("this is no file, so none can take its place", _ELSEWHERE)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     except OSError as error:
         problem = f"the file can't be written ({error.strerror})"
-        raise Place(path).error(problem, "Choose another place with --out") from error
+        raise Place(path).error(problem, _ELSEWHERE) from error
     draft = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        # Unbuffered: on a full disk a buffer would fail once more when the file is closed.
+        with os.fdopen(handle, "wb", buffering=0) as file:
             for document in documents:
-                file.write(json.dumps(_line(document), ensure_ascii=False) + "\n")
+                _write(file, json.dumps(_line(document), ensure_ascii=False) + "\n", path)
                 count += 1
                 questions += len(document.questions)
                 unanswerable += sum(q.is_impossible for q in document.questions)
@@ -50,6 +57,15 @@ def write_jsonl(documents: Iterable[EvalDocument], path: Path) -> Written:
     finally:
         draft.unlink(missing_ok=True)
     return Written(count, questions, unanswerable, unplaced)
+
+
+def _write(file: FileIO, line: str, path: Path) -> None:
+    left = memoryview(line.encode())
+    try:
+        while left:
+            left = left[file.write(left) :]
+    except OSError as error:
+        raise translate_os_error(error, path) from error
 
 
 def _line(document: EvalDocument) -> dict[str, object]:

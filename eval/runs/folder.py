@@ -21,7 +21,7 @@ from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
-from app.db.session import make_folder
+from app.db.session import make_folder, translate_os_error
 from app.storage import atomic_write
 from eval.errors import RunError
 from eval.runs.records import record_fields, record_of
@@ -83,7 +83,7 @@ class RunFolder:
         self._lock = lock
         self.environments = [dict(session["environment"]) for session in run.sessions]
         self.records = {record.qid: record for record in run.records}
-        self._file = (folder / _RECORDS).open("a", encoding="utf-8")
+        self._file = (folder / _RECORDS).open("ab", buffering=0)
 
     @classmethod
     def open(
@@ -116,10 +116,15 @@ class RunFolder:
             raise
 
     def add(self, record: SampleRecord) -> None:
-        """Append one record; it is with the operating system when this returns."""
+        """Append one record; it is with the operating system when this returns. Raises StorageFull
+        (what was written of it is dropped when the run goes on) and other AppErrors of storage."""
         line = json.dumps(record_fields(record), ensure_ascii=False, allow_nan=False)
-        self._file.write(line + "\n")
-        self._file.flush()
+        left = memoryview(f"{line}\n".encode())
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            raise translate_os_error(error, self.folder / _RECORDS) from error
         self.records[record.qid] = record
 
     def finish(self, summary: Mapping[str, object]) -> None:
@@ -228,8 +233,10 @@ def _drop_torn_line(path: Path) -> None:
 def _read_json(path: Path) -> dict[str, Any] | None:
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        raise RunError(f"{path} can't be read: {error.strerror}. Name another folder.") from error
     except ValueError as error:
         raise RunError(f"{path} is no JSON: {error}. Drop the run with --restart.") from error
     if not isinstance(body, dict):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.errors import StorageFull
 from eval.datasets import open_dataset, write_jsonl
 from eval.datasets.building import eval_document, unique_names
 from eval.errors import DatasetError
@@ -185,6 +187,26 @@ def test_what_is_written_is_read_back(
     assert list(open_dataset(path)) == [document]
     assert (written.documents, written.questions) == (1, len(asked))
     assert written.unanswerable == sum(q.is_impossible for q in asked)
+
+
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+
+    def draft(**_: Any) -> tuple[int, str]:
+        return os.open("/dev/full", os.O_WRONLY), str(tmp_path / ".draft")
+
+    monkeypatch.setattr("tempfile.mkstemp", draft)
+    with pytest.raises(StorageFull):
+        write_jsonl([eval_document(TEXT, [], doc_id="d")], tmp_path / "out.jsonl")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_a_file_is_written_over(tmp_path: Path) -> None:
+    for place in (tmp_path, Path("/dev/null")):
+        with pytest.raises(DatasetError, match="this is no file"):
+            write_jsonl([], place)
+    assert Path("/dev/null").is_char_device()
 
 
 def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.errors import StorageFull
 from eval.errors import RunError
 from eval.runs.folder import RunFolder, load_run
 from eval.runs.records import record_fields, record_of
@@ -96,6 +97,27 @@ def test_a_run_goes_on_where_it_was_left(tmp_path: Path) -> None:
     assert run.complete and run.summary == {"n": 2}
     assert run.environment == ENVIRONMENT
     assert [session["environment"]["processor"] for session in run.sessions] == ["some", "another"]
+
+
+def test_a_full_disk_is_told_and_keeps_what_was_there(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    with RunFolder.open(tmp_path / "run", CONFIG, ENVIRONMENT) as folder:
+        folder.add(_record("1"))
+        folder._file.close()
+        folder._file = open("/dev/full", "ab", buffering=0)  # noqa: SIM115
+        with pytest.raises(StorageFull):
+            folder.add(_record("2"))
+    assert [record.qid for record in load_run(tmp_path / "run").records] == ["1"]
+
+
+def test_what_is_no_folder_of_a_run_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match="holds no run"):
+        load_run(tmp_path / "file")
+    (tmp_path / "run" / "run.json").mkdir(parents=True)
+    with pytest.raises(RunError, match="can't be read"):
+        load_run(tmp_path / "run")
 
 
 @pytest.mark.parametrize("kept", [1, 40, -1])
