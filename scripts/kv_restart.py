@@ -76,7 +76,7 @@ def ask(http: httpx.Client, document: str, question: str) -> dict[str, object]:
             if line.startswith("event: answer.delta") and first is None:
                 first = time.monotonic() - started
             if line.startswith("data:") and '"answer.completed"' in line:
-                answer = json.loads(line[5:])["answer"]
+                answer = json.loads(line[5:])
     return {
         "first_text_ms": None if first is None else round(1000 * first, 1),
         "total_ms": round(1000 * (time.monotonic() - started), 1),
