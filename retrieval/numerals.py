@@ -29,7 +29,8 @@ def chinese_number(text: str) -> float | None:
         return None
     try:
         return float(cn2an(text.translate(_VARIANTS), "smart"))
-    except ValueError:
+    except (ValueError, KeyError):
+        # cn2an looks up a unit that it does not know for some malformed numerals.
         return None
 
 

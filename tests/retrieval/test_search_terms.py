@@ -62,6 +62,7 @@ def test_no_figure_where_there_is_none() -> None:
 def test_number_words() -> None:
     assert chinese_number("一百二十") == 120
     assert chinese_number("万") is None
+    assert chinese_number("五二十一") is None
     assert english_number("two hundred and five") == 205
     assert english_number("apple") is None
 

@@ -23,9 +23,11 @@ from app.api.schemas.documents import (
     TextPublic,
     UploadPublic,
 )
+from app.api.schemas.terms import DocumentTermsPublic
 from app.api.upload import UploadedFile, refuse_foreign
 from app.documents import LoadedDocument
 from app.errors import AppError, BadParameter, Conflict
+from app.key_terms import terms_of_stored
 from app.library import Library
 from app.names import display_name
 from app.readiness import require_askable
@@ -152,6 +154,16 @@ def get_clauses(document_id: DocumentId, services: ServicesDep) -> ListPublic[Cl
     """The whole clause outline."""
     clauses = ClausePublic.all_of(_loaded(services.library, document_id))
     return ListPublic[ClausePublic].of(clauses, has_more=False, total=len(clauses))
+
+
+@router.get("/{document_id}/terms")
+async def get_terms(
+    document_id: DocumentId, services: ServicesDep, limiters: LimitersDep
+) -> DocumentTermsPublic:
+    """Parties, dates, term, amounts, caps, law and the other key terms, each with its place."""
+    work = partial(terms_of_stored, services.library, document_id)
+    result = await anyio.to_thread.run_sync(work, limiter=limiters.comparing)
+    return DocumentTermsPublic.model_validate(result)
 
 
 @router.get("/{document_id}/receipt")

@@ -1,0 +1,41 @@
+"""Places that a form leaves empty: ____ days, 　　年　　月　　日, [●], [* * *], ×××.
+
+Blacked-out values ("[***]") count as blank too, since nothing can be read there. Knows the look
+of a blank only, not what belongs into it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from retrieval.folding import fold_width
+
+_MARK = r"(?:_{2,}|\[\s*(?:[●•_*]\s*)*\]|×+|[xX]{2,}|[─━]{3,}|\.{6,}|…{2,})"
+_GAP = r"[ \t\u3000_×xX□●*]{0,30}"
+_UNIT = r"(?:万?[元圆]|美元|天|日|个?月|年|[%％]|度|吨|平方米)"
+_DATE = rf"(?:(?:19|20|一九|二[〇○零])?{_GAP}年{_GAP}月(?:{_GAP}日)?)"
+_BLANK = re.compile(
+    rf"{_DATE}|{_MARK}[^\S\n]{{0,4}}{_UNIT}?"
+    rf"|(?<=[\u4e00-\u9fff])[^\S\n]{{1,30}}{_UNIT}"
+)
+_ENGLISH = re.compile(rf"{_MARK}|\$\s*_+")
+_HAN = re.compile("[\u3400-\u9fff]")
+_EMPTY = re.compile(r"[\s,;:。，；：、.()\[\]□│┃|_×xX─━…●•*-]*")
+_PARTLY = re.compile(r"_{2,}|×|[^\S\n]{3,}|[xX]{3,}|[●□]|\[\s*\*")
+
+
+def find_blanks(text: str) -> tuple[tuple[int, int], ...]:
+    """The blanks of a passage, in order."""
+    folded = fold_width(text)
+    pattern = _BLANK if _HAN.search(folded) else _ENGLISH
+    return tuple(match.span() for match in pattern.finditer(folded))
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing but blanks and marks stands here."""
+    return bool(_EMPTY.fullmatch(fold_width(text)))
+
+
+def is_partly_blank(name: str) -> bool:
+    """Whether a name has a hole: 中国＿＿＿公司."""
+    return is_blank(name) or bool(_PARTLY.search(fold_width(name).strip()))
