@@ -242,4 +242,4 @@ def test_blocks_are_right_or_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_blocks_are_right_or_not_there_in_ten_thousand_steps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert run(monkeypatch, 220) >= 10_000
+    assert run(monkeypatch, 300) >= 10_000
