@@ -6,6 +6,7 @@
     ├── BadSwitch        an unknown switch or value; names those there are
     ├── RunError         a run's folder holds another run, or is in use
     ├── PeerError        an endpoint did not answer as an OpenAI-compatible server does
+    ├── Unfit            a mode can't take a document or question; the sample's record says why
     └── NotCold          a run called cold met pages that were already there
 
 All are `AppError`s, so that the command line tells them as it tells the others: by message, without
@@ -54,6 +55,12 @@ class PeerError(EvalError):
 
     status = 502
     code = "peer_failed"
+
+
+class Unfit(EvalError):
+    """This mode can't take this document or question; the record says so and why."""
+
+    code = "unfit"
 
 
 class NotCold(EvalError):

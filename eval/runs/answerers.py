@@ -17,7 +17,6 @@ from app.answer.citations import without_markers
 from app.answer.evidence import Found, lead, missing_clauses
 from app.documents import LoadedDocument
 from app.types import Citation
-from eval.errors import EvalError
 from eval.runs.material import search_of
 from eval.runs.opened import index_document
 from eval.runs.switches import Switches
@@ -30,12 +29,6 @@ from eval.types import (
     Span,
 )
 from retrieval.language import detect
-
-
-class Unfit(EvalError):
-    """This mode can't take this document or question; the record says so and why."""
-
-    code = "unfit"
 
 
 class Session(Protocol):

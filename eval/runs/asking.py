@@ -10,10 +10,11 @@ import logging
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing
 
+from app.errors import BadQuestion
 from backend.errors import RequestTooLarge
-from eval.errors import RunError
+from eval.errors import RunError, Unfit
 from eval.metrics import failure_scores, score
-from eval.runs.answerers import Answerer, Session, Unfit
+from eval.runs.answerers import Answerer, Session
 from eval.runs.folder import RunFolder
 from eval.runs.sampling import Planned, Sample
 from eval.types import EvalDocument, Question, Reply, SampleRecord, SampleStatus, Scores
@@ -73,7 +74,7 @@ def _asked(planned: Planned, name: str, question: Question, session: Session) ->
 
 def _failure(error: Exception, name: str) -> tuple[SampleStatus, str]:
     """How an error ends a sample, and its words. The trace goes to the log."""
-    if isinstance(error, Unfit | RequestTooLarge):
+    if isinstance(error, Unfit | RequestTooLarge | BadQuestion):
         return "unfit", str(error)
     _log.warning("%s failed", name, exc_info=error)
     return "failed", f"{type(error).__name__}: {error}"

@@ -29,7 +29,8 @@ from app.prompt import PromptPlan, evidence_ranges, plan_prompt
 from app.rerank import rerank
 from app.types import Answer
 from backend.errors import BackendError
-from eval.runs.answerers import Session, Unfit, cited, hit_spans, prediction
+from eval.errors import Unfit
+from eval.runs.answerers import Session, cited, hit_spans, prediction
 from eval.runs.free_text import hinted, unverified
 from eval.runs.likelihood import answer_nll, best_choice
 from eval.runs.material import passages_by_tokens, search_of, unrefused

@@ -17,8 +17,10 @@ from dataclasses import replace
 from typing import Literal
 
 from app.answer.evidence import Candidate, Found, find
+from app.ask import MAX_QUESTION_CHARS
 from app.documents import LoadedDocument
 from app.prompt import evidence_ranges
+from eval.errors import Unfit
 from eval.types import Question
 from retrieval.sentences import split as split_sentences
 from retrieval.types import Chunk, Evidence, Hit, Language, Sentence
@@ -34,9 +36,15 @@ a vocabulary that was hardly trained on it; others need about one token a charac
 
 
 def search_of(source: Source, question: Question, seed: int) -> Search:
-    """The search that `app.ask.ask` is given for this question."""
+    """The search that `app.ask.ask` is given for this question. It raises Unfit for one that the
+    product refuses for its length: searching for a book takes minutes."""
 
     def search(documents: Sequence[LoadedDocument], words: str) -> Found:
+        if len(words) > MAX_QUESTION_CHARS:
+            raise Unfit(
+                f"The question has {len(words):,} characters; Fineprint takes "
+                f"{MAX_QUESTION_CHARS:,} at most."
+            )
         found = find(documents, words)
         if source == "retrieved":
             return found

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from app.answer.evidence import Found
 from app.documents import LoadedDocument
 from app.prompt import SYSTEM, user_message
-from eval.runs.answerers import Session, Unfit, hit_spans
+from eval.errors import Unfit
+from eval.runs.answerers import Session, hit_spans
 from eval.runs.free_text import chosen_letter, hinted, is_refusal, unverified, with_choices
 from eval.runs.likelihood import LETTERS
 from eval.runs.material import passages_by_chars, search_of, unrefused

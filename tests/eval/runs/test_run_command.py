@@ -67,6 +67,17 @@ def test_retrieval_needs_no_model(question_set: Maker) -> None:
     assert json.loads(evidence.stdout)["error"]["code"] == "model_unavailable"
 
 
+def test_a_question_as_long_as_a_book_is_unfit_and_counts_as_wrong(question_set: Maker) -> None:
+    path = question_set(documents=1)
+    line = json.loads(path.read_text("utf-8"))
+    line["qas"][0]["question"] += " Say why." * 1000
+    path.write_text(json.dumps(line), "utf-8")
+    summary = json.loads(_run("--data", path, "--mode", "bm25", "--out", "run", "--json").stdout)
+    assert (summary["n"], summary["unfit"], summary["failed"]) == (3, 1, 0)
+    assert summary["recall_at_10"] == 0.5
+    assert "takes 4,000 at most" in next(r.error for r in load_run(Path("run")).records if r.error)
+
+
 def test_people_get_a_table(question_set: Maker) -> None:
     result = _run("--data", question_set(), "--mode", "bm25", "--out", "run")
     assert "recall_at_10" in result.stdout and "bm25" in result.stdout
