@@ -62,9 +62,7 @@ def _term(reader: _Reader, name: TermName) -> KeyTerm:
     values: list[TermValue] = []
     wordings = rule.wordings[reader.index.language]
     for one in reader.sentences:
-        fitting = [
-            wording for wording in rule.wordings[reader.index.language] if wording.fits(one.plain)
-        ]
+        fitting = [wording for wording in wordings if wording.fits(one.plain)]
         if not fitting:
             continue
         if all(wording.near for wording in fitting):
@@ -78,7 +76,7 @@ def _term(reader: _Reader, name: TermName) -> KeyTerm:
 def _values(reader: _Reader, rule: Rule, one: Passage) -> Iterable[TermValue]:
     found = read_values(reader.text[one.start : one.end], rule.kind)
     length = one.end - one.start
-    if not found and one.plain.endswith((":", "为", "是")):
+    if not found and rule.kind != "text" and one.plain.endswith((":", "为", "是")):
         # "合同有效期限为：" and nothing behind it.
         found = (Found(None, length, length, True),)
     elif not found and not rule.needs_value:

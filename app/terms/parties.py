@@ -69,6 +69,7 @@ _ZH_NOT_ROLE = re.compile(
     r"^(?:签订|联系|经办|负责|代表|收货|收款|法定|鉴证|检验|见证|公证|双|各|一|对|任何|开户|制造|抄送|通知|收件|发件)"
 )
 _ZH_PARTY_ROLE = re.compile(r"(?:[方人商主]|公司|厂|单位)$")
+_ONLY_FORM = re.compile(r"^(?:有限责任|股份有限|有限)?(?:公司|律师事务所|银行|厂)$")
 _HOLE = re.compile(r"(?:[_×]|[^\S\n]{3})$")
 _ZH_SIGNED = re.compile(r"公章|签字|签章|盖章")
 
@@ -191,9 +192,19 @@ def _chinese(opening: str) -> Iterator[Party]:
         name = match.span("name")
         # "＿＿＿公司（以下简称甲方）": only the end of the name is printed.
         hole = _HOLE.search(opening, max(0, name[0] - 12), name[0])
-        blank = bool(hole) or is_partly_blank(match["name"])
+        blank = (
+            bool(hole) or is_partly_blank(match["name"]) or bool(_ONLY_FORM.match(match["name"]))
+        )
         short.append(Party(name, (match.span("role"),), blank))
-    return iter(sorted([*lines, *short], key=lambda party: party.name))
+    kept: list[Party] = []
+    known: set[str] = set()
+    for party in sorted([*lines, *short], key=lambda party: party.names[0]):
+        roles = {opening[slice(*span)] for span in party.names}
+        # An empty line for a role that has its party is the place for a signature.
+        if not (party.blank and roles & known):
+            kept.append(party)
+        known |= roles
+    return iter(kept)
 
 
 def _zh_lines(opening: str) -> Iterator[Party]:
@@ -201,6 +212,7 @@ def _zh_lines(opening: str) -> Iterator[Party]:
     for match in _ZH_LINE.finditer(opening):
         role = match["role"]
         signed = bool(match["alias"] and _ZH_SIGNED.search(match["alias"]))
+        signed = signed or match["name"].lstrip().startswith("指")
         if role in roles or signed or _ZH_NOT_ROLE.match(role):
             continue
         start, end = match.span("name")
@@ -211,7 +223,7 @@ def _zh_lines(opening: str) -> Iterator[Party]:
         while stop > start and opening[stop - 1].isspace():
             stop -= 1
         names = [match.span("role")]
-        if match["alias"]:
+        if match["alias"] and match["alias"] != "全称":
             names.append(match.span("alias"))
         short = re.search(r"简?称(?:为)?[\"“]?([\u4e00-\u9fff]{1,6})", opening[start:end])
         if short:

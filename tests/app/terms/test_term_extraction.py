@@ -201,3 +201,20 @@ def test_long_runs_of_blanks_take_no_long_time() -> None:
 
 def test_empty_text() -> None:
     assert {term.state for term in terms("").values()} == {"not_stated"}
+
+
+def test_signature_lines_and_definitions_are_no_parties() -> None:
+    text = (
+        "技术合同\n青禾技术进口总公司（以下简称受方）为一方，＿＿＿国＿＿＿公司（以下简称供方）为另一方。\n"
+        "设计单位：指发包人委托的负责设计的单位。\n受方：\n供方：\n甲方（盖章）：　　乙方\n"
+    )
+    found = terms(text)["parties"]
+    assert [(one.value, one.blank) for one in found.values] == [
+        ("青禾技术进口总公司", False),
+        (None, True),
+    ]
+
+
+def test_words_of_the_other_law_are_no_governing_law() -> None:
+    found = terms("技术合同\n第一条 乙方在中国注册的商标受中国法律保护。\n")
+    assert found["governing_law"].state == "not_stated"
