@@ -23,10 +23,11 @@ class EngineConfig:
     docs/adr/0003-blocks-of-512.md. `kv_budget` is in bytes; 0 takes 40% of a CPU's memory, or 70%
     of what a GPU has free once the weights are there. `threads` 0 leaves torch's own choice.
     `max_waiting` bounds the queue of requests, `prefill_chunk` (tokens) the length of one step.
-    `read_tokens` bounds what is read in one step, but for a longer block; 0 is one block on a CPU,
-    which a block keeps busy, and 32,768 tokens on a GPU (docs/benchmarks/ttft-h200.md). KV
-    is also kept in files of at most `disk_budget` bytes in `disk_folder`, for one engine at a time;
-    without a folder there are none, and a budget of 0 removes those that are there.
+    `read_tokens` bounds what is read in one step, which has at least one block; 0 is always one
+    block on a CPU, which it keeps busy, and 32,768 tokens on a GPU (see
+    docs/benchmarks/ttft-h200.md). KV is also kept in files of at most `disk_budget` bytes in
+    `disk_folder`, for one engine at a time; without a folder there are none, and a budget of 0
+    removes those that are there.
     """
 
     model: Path
@@ -51,10 +52,11 @@ class EngineConfig:
         return "int8" if torch.cpu._is_vnni_supported() else "float32"
 
     def resolved_read_tokens(self) -> int:
-        """The tokens of one step of reading that 0 stands for on this device."""
+        """The tokens of one step of reading that 0 stands for on this device. With 1 a step has one
+        block, however short."""
         if self.read_tokens:
             return self.read_tokens
-        return self.block_tokens if self.device == "cpu" else 32_768
+        return 1 if self.device == "cpu" else 32_768
 
     def resolved_kv_budget(self) -> int:
         """The KV budget in bytes that 0 stands for on this machine, now."""

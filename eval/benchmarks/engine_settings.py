@@ -49,6 +49,7 @@ def engine_fields(engine: Engine) -> dict[str, object]:
         "device": engine.settings.device,
         "precision": engine.settings.resolved_precision(),
         "block_tokens": engine.block_tokens,
+        "read_tokens": engine.settings.resolved_read_tokens(),
         "reading": engine.settings.reading,
         "kv_pages": engine.counters.pages_total,
         "kv_page_bytes": engine.kv_page_bytes,

@@ -298,8 +298,18 @@ def test_questions_between_the_groups_of_a_document(
         engine._store.check_integrity()
 
 
-def test_the_default_is_one_block_on_a_cpu() -> None:
+def test_a_cpu_reads_one_block_at_a_time(tiny_llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(tiny_llama) as engine:
+        groups = spy(engine, monkeypatch)
+        short = dataclasses.replace(document(engine, "d"), blocks=tuple(split((20,) * 45)))
+        assert engine.read(short).wait(60).status == "done"
+        engine.read(dataclasses.replace(short, key="e", owner="e"), lazy=True)
+        engine.score(QUESTION[:1], QUESTION[1:], document_key="e", evidence=((0, 200),))
+        assert groups == []
+
+
+def test_the_default_of_a_step_is_by_device() -> None:
     config = EngineConfig(Path("m"), block_tokens=256)
-    assert config.resolved_read_tokens() == 256
+    assert config.resolved_read_tokens() == 1
     assert dataclasses.replace(config, device="cuda:0").resolved_read_tokens() == 32_768
     assert dataclasses.replace(config, read_tokens=1024).resolved_read_tokens() == 1024
