@@ -48,6 +48,9 @@ _NAME = re.compile(r"^[a-z]{0,2}[A-Z\d_\[].*[\w.)\]_]$")
 _NEXT = re.compile(r"(?:;\s*(?:and\s+)?|\b(?:and|AND)\s+)(?=[a-z]?[A-Z\d])")
 _FAR = 450
 """Characters between two definitions above which the second is no party any more."""
+_NAME_WORDS = frozenset(
+    {"of", "and", "the", "for", "de", "la", "du", "van", "von", "der", "y", "e"}
+)
 _AND = re.compile(r",?\s+(?:and|AND)\s+")
 _ZH_ROLE = (
     r"(?:[甲乙丙丁买卖供需受借贷发承委出转许让][方人]|[\u4e00-\u9fff]{1,3}[方人]"
@@ -161,7 +164,13 @@ def _name(opening: str, start: int, end: int, *, first: bool = True) -> Span | N
     while stop > start and opening[stop - 1] in " ,\n\t":
         stop -= 1
     said = " ".join(opening[start:stop].split())
-    if not 2 <= len(said) <= 120 or not _NAME.match(said) or _NO_NAME.match(said):
+    prose = [word for word in said.split() if word.islower() and word not in _NAME_WORDS]
+    if (
+        len(prose) >= 3
+        or not 2 <= len(said) <= 120
+        or not _NAME.match(said)
+        or _NO_NAME.match(said)
+    ):
         return None
     return start, stop
 

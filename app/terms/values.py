@@ -41,6 +41,8 @@ _CUES: dict[ValueKind, tuple[re.Pattern[str], re.Pattern[str]]] = {
         re.compile(r"^[^.;。；，,]{0,12}(?:为限|为上限|封顶)"),
     ),
 }
+_HOLE = re.compile(r"(?<=[\u4e00-\u9fff])\s{2,}|[_＿×]")
+"""A printed "一九　　年" is the start of a date that was never filled in, not nineteen years."""
 _PERIODS = ("day", "month", "hour", "business day", "trading day")
 _CURRENCIES = frozenset(MONEY.values())
 _LAW = re.compile(
@@ -135,7 +137,7 @@ def _figures(
     taken = [(number.start, number.end) for number in find_clause_numbers(text)]
     taken += [(date.start, date.end) for date in find_dates(text, taken)]
     for figure in find_figures(text, taken):
-        if figure.value is None:
+        if figure.value is None or _HOLE.search(text[figure.start : figure.end]):
             continue
         if (
             (money and figure.unit in _CURRENCIES)

@@ -218,3 +218,18 @@ def test_signature_lines_and_definitions_are_no_parties() -> None:
 def test_words_of_the_other_law_are_no_governing_law() -> None:
     found = terms("技术合同\n第一条 乙方在中国注册的商标受中国法律保护。\n")
     assert found["governing_law"].state == "not_stated"
+
+
+def test_printed_century_is_no_duration() -> None:
+    text = "劳动合同\n第一条 本合同期限自一九　　年　　月　　日起至一九　　年　　月　　日止。\n"
+    found = terms(text)["term"]
+    assert found.state == "left_blank"
+    assert all(one.value is None for one in found.values)
+
+
+def test_a_sentence_is_no_name() -> None:
+    text = (
+        "CLOUD TERMS\n\n1. Order\nConflicts between parts of the Agreement are governed by"
+        ' Section 2. Customer may use the Service ("Permitted Use").\n'
+    )
+    assert terms(text)["parties"].state == "not_stated"
