@@ -215,6 +215,11 @@ class Ingestor:
             values |= {"ready_tokens": done, "total_tokens": total}
         self._update(job, values)
 
+    def require_ours(self, job: Job) -> None:
+        """Raises LeaseLost when the job went to another process or its document was deleted."""
+        with self.database.write() as session:
+            self.queue.hold(session, job)
+
     def complete(self, job: Job, total: int, computed: int, read_ms: float) -> None:
         """The document was read: `computed` of its `total` tokens now, the others before."""
         self._end(

@@ -175,6 +175,8 @@ class JobRunner:
     def _progress(self, reading: Reading) -> bool:
         job = reading.job
         if reading.ticket is None:
+            # One that was deleted while it waited must not come to memory and disk again.
+            self.ingestor.require_ours(job)
             try:
                 reading.ticket = self.engine.read(reading.tokens)
             except RequestTooLarge as error:

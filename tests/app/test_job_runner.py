@@ -51,3 +51,24 @@ def test_a_document_larger_than_the_engine(start: Start, make_engine: Any) -> No
     assert [item.code for item in record.warnings] == ["read_on_demand"]
     assert "Raise the KV budget." in record.warnings[0].message
     assert services.library.load(record.id).index.search("price")
+
+
+def test_a_document_deleted_while_it_waits_is_not_read(start: Start, make_engine: Any) -> None:
+    engine = make_engine(pace=1000.0)
+    services = start(engine=engine)
+    library, runner = services.library, services.library.runner
+    add(services)
+    eventually(lambda: len(engine.tickets) == 1)
+    waiting = library.add(io.BytesIO(TEXT.replace("goods", "wares").encode()), "wares.txt")[0].id
+    eventually(lambda: len(runner._readings) == 2)
+    library.delete(waiting)
+    engine.tickets[0].pace = 0.0
+    eventually(lambda: not runner._readings)
+    assert len(engine.tickets) == 1
+
+
+def eventually(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
