@@ -73,16 +73,17 @@ class RestDoor:
     ) -> Reuse:
         """From the engine's count of tokens that went through the model, where there is one; it
         needs no trust in the account of single documents, but wants no other client at work. What
-        failed requests made it read is counted as well, so that reuse is rather under- than
-        overstated."""
+        failed requests made it read, and what was read twice, is counted as well and would hide
+        reuse: the documents' own account is the least that there was."""
         done = [record for record in records if record.document_tokens and not record.fault]
         tokens = sum(record.document_tokens or 0 for record in done)
+        told = sum(record.reused_tokens or 0 for record in done)
         if READ_TOKENS in before and READ_TOKENS in after:
             computed = round(after[READ_TOKENS] - before[READ_TOKENS])
-            return Reuse(tokens, max(tokens - computed, 0), "engine counters")
+            return Reuse(tokens, max(tokens - computed, told), "engine counters")
         if any(record.reused_tokens is None for record in done):
             return Reuse(None, None, "nothing")
-        return Reuse(tokens, sum(record.reused_tokens or 0 for record in done), "documents")
+        return Reuse(tokens, told, "documents")
 
     async def forget(self) -> None:
         """Deletes the documents that this benchmark uploaded. Raises PeerError."""

@@ -18,6 +18,7 @@ from eval.benchmarks.mixed.benchmark import Conditions, run_cell, run_file, run_
 from eval.benchmarks.mixed.clock import Clock
 from eval.benchmarks.mixed.labels import label_of
 from eval.benchmarks.mixed.load import LoadShape, Texts
+from eval.benchmarks.mixed.rest import READ_TOKENS, RestDoor
 from eval.benchmarks.mixed.summary import METRICS, cell_fields, summarise
 from eval.benchmarks.mixed.tables import show_mixed
 from eval.benchmarks.mixed.traffic import poisson_times, send
@@ -315,3 +316,17 @@ def test_a_cells_record_is_plain_json() -> None:
     assert request["timeline"] == {"arrival": 10.0, "sent": 11.0, "first_text": 12.0, "done": 22.0}
     assert request["ttft_any_ms"] == 2.0 and request["answers"][0]["usage"] == {"cached_tokens": 1}
     assert set(METRICS) <= set(request)
+
+
+def test_what_a_failed_request_read_does_not_hide_reuse() -> None:
+    met = RequestRecord(
+        "met", "short", 400, "done", {}, document_tokens=400, computed_tokens=0, reused_tokens=400
+    )
+    failed = RequestRecord(
+        "failed", "short", 400, "failed", {}, fault=Fault("grounded", "timeout", "too late"),
+        document_tokens=400,
+    )  # fmt: skip
+    door = RestDoor("http://127.0.0.1:1", timeout_s=1.0)
+    reuse = door.reuse((met, failed), {READ_TOKENS: 100.0}, {READ_TOKENS: 500.0})
+    asyncio.run(door.close())
+    assert (reuse.tokens, reuse.reused, label_of(reuse)) == (400, 400, "warm")
