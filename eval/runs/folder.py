@@ -81,6 +81,7 @@ class RunFolder:
         """Use `RunFolder.open`."""
         self.folder = folder
         self._lock = lock
+        self._run = run
         self.environments = [dict(session["environment"]) for session in run.sessions]
         self.records = {record.qid: record for record in run.records}
         self._file = (folder / _RECORDS).open("ab", buffering=0)
@@ -114,6 +115,13 @@ class RunFolder:
         except BaseException:
             lock.release()
             raise
+
+    def ask_again(self, environment: Mapping[str, object]) -> None:
+        """Some questions of a finished run are to be asked again: it is not finished any more, and
+        this session is one of its own. Changes nothing of an unfinished run."""
+        if self._run.complete:
+            (self.folder / _SUMMARY).unlink()
+            _write_json(self.folder / _RUN, _head(self._run, _session(environment)))
 
     def add(self, record: SampleRecord) -> None:
         """Append one record; it is with the operating system when this returns. Raises StorageFull
@@ -162,7 +170,7 @@ def _begun(
     if restart:
         for name in (_SUMMARY, _RECORDS, _RUN):
             (folder / name).unlink(missing_ok=True)
-    session = {"started": datetime.now(UTC).isoformat(), "environment": dict(environment)}
+    session = _session(environment)
     if not (folder / _RUN).exists():
         others = [p.name for p in folder.iterdir() if p.name != _LOCK and p.name[:5] != ".tmp-"]
         if others:
@@ -189,15 +197,23 @@ def _begun(
         )
     _drop_torn_line(folder / _RECORDS)
     if not run.complete:
-        head = {
-            "format": FORMAT,
-            "started": run.started,
-            "config": run.config,
-            "environment": run.environment,
-            "sessions": [*run.sessions, session],
-        }
-        _write_json(folder / _RUN, head)
+        _write_json(folder / _RUN, _head(run, session))
     return load_run(folder)
+
+
+def _session(environment: Mapping[str, object]) -> dict[str, Any]:
+    return {"started": datetime.now(UTC).isoformat(), "environment": dict(environment)}
+
+
+def _head(run: Run, session: Mapping[str, object]) -> dict[str, object]:
+    """What `run.json` holds when a session is added."""
+    return {
+        "format": FORMAT,
+        "started": run.started,
+        "config": run.config,
+        "environment": run.environment,
+        "sessions": [*run.sessions, session],
+    }
 
 
 def _records(path: Path) -> dict[str, SampleRecord]:

@@ -79,6 +79,8 @@ def run(request: RunRequest, tell: Callable[[str], None], *, bar: bool | None) -
                 if not (request.retry_failed and record.status == "failed")
             )
             left = len(sample.listed) - len(skip)
+            if left:
+                folder.ask_again(session)
             tell(_beginning(folder, sample, left))
             if mixed := _mixed(folder, left, session):
                 tell(

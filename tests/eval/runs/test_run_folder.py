@@ -180,3 +180,17 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
         RunFolder.open(tmp_path, CONFIG, ENVIRONMENT)
     with pytest.raises(RunError, match="holds no run"):
         load_run(tmp_path)
+
+
+def test_a_finished_run_that_is_asked_again_has_one_more_session_and_no_summary(
+    tmp_path: Path,
+) -> None:
+    for source in ("first", "second", "third"):
+        environment = {"source_sha256": source}
+        with RunFolder.open(tmp_path, CONFIG, environment) as folder:
+            if source == "second":
+                folder.ask_again(environment)
+                assert not load_run(tmp_path).complete
+            folder.finish({"n": 0})
+    told = [session["environment"]["source_sha256"] for session in load_run(tmp_path).sessions]
+    assert told == ["first", "second"]
