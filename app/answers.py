@@ -56,6 +56,12 @@ class Asker(Protocol):
     ) -> Iterator[AnswerEvent]: ...
 
 
+WORKERS = 16
+"""Questions answered at once. A worker keeps its place until the model's words are decoded, mostly
+waiting for the engine; the quote that leads an answer takes milliseconds. With four, quotes stood
+in line for up to 9 s behind other answers' decoding (docs/benchmarks/mixed-cpu.md)."""
+
+
 class AnswerRuns:
     """Starts, keeps, cancels and forgets runs. Close it to cancel what is left."""
 
@@ -66,7 +72,7 @@ class AnswerRuns:
         conversations: Conversations,
         ask: Asker,
         *,
-        workers: int = 4,
+        workers: int = WORKERS,
         queue_limit: int = 32,
         grace_seconds: float = 5.0,
         keep_seconds: float = 600.0,
@@ -202,7 +208,7 @@ class AnswerRuns:
         waited_ms = _since(run.arrived)
         try:
             documents = [self._load(document_id) for document_id in run.document_ids]
-            start_reading(self._engine, documents, ingesting_here=True)
+            self._make_known(run, documents)
             before_ms = _since(run.arrived)
             for event in self._ask(
                 self._engine,
@@ -226,6 +232,22 @@ class AnswerRuns:
             self._fail(run, _internal(run))
         if not run.finished:
             self._fail(run, _stopped() if run.cancelled.is_set() else _internal(run))
+
+    def _make_known(self, run: AnswerRun, documents: Sequence[LoadedDocument]) -> None:
+        """Hands the engine the documents that it does not know. Raises NotFound for one that was
+        deleted meanwhile: loading can take seconds, and its pages must not come back."""
+        new = [
+            (document_id, document.tokens.key)
+            for document_id, document in zip(run.document_ids, documents, strict=True)
+            if self._engine.progress(document.tokens.key) is None
+        ]
+        start_reading(self._engine, documents, ingesting_here=True)
+        for document_id, key in new:
+            try:
+                self._load(document_id)
+            except NotFound:
+                self._engine.forget(key)
+                raise
 
     def _complete(self, run: AnswerRun, answer: Answer) -> None:
         try:

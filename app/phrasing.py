@@ -85,9 +85,6 @@ def phrase(
         evidence=plan.evidence,
         sink_len=plan.sink_len,
     )
-    document = documents[found.best_document]
-    if plan.document_key is not None and engine.progress(plan.document_key) is None:
-        engine.read(document.tokens, lazy=True)
     spans = [citation.quote for citation in citations]
     labels = [citation.clause for citation in citations if citation.clause]
     shown, checks, use = "", list[Check](), "none"

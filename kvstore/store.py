@@ -6,6 +6,7 @@ Knows no model and no scheduling. Not thread-safe: the engine's thread owns it.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
 
@@ -16,6 +17,8 @@ from kvstore.pool import PagePool
 from kvstore.tiers.disk import DiskTier
 from kvstore.tiers.types import DocumentLayout
 from kvstore.types import PAGE_TOKENS, Block, KVShape, PageRef, PageTable, StoreCounters
+
+_log = logging.getLogger(__name__)
 
 
 class KVStore:
@@ -173,6 +176,8 @@ class KVStore:
         if key not in self._blocks:
             raise IntegrityError("a block is held that isn't there")
         self._holds[key] = self._holds.get(key, 0) + 1
+        if self._disk is not None:
+            self._disk.used(key)
 
     def unhold(self, key: bytes) -> None:
         """Undo one `hold`."""
@@ -260,9 +265,15 @@ class KVStore:
         block = self._blocks[key]
         if not self._disk.room(len(block.pages) * self.pool.page_bytes):
             return False
-        raw = self.pool.export_pages(block.pages, len(block.token_ids))
-        self._disk.save(key, raw.numpy().data.cast("B"))
         del self._unsaved[key]
+        try:
+            raw = self.pool.export_pages(block.pages, len(block.token_ids))
+        except RuntimeError as error:
+            # No memory for the copy, say. The block is read again after a restart; requests go on.
+            _log.warning("a block is not kept on disk: %s", error)
+            self._disk.missed("copy")
+            return False
+        self._disk.save(key, raw.numpy().data.cast("B"))
         return True
 
     def _save_before_eviction(self, key: bytes) -> None:

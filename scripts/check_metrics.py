@@ -60,7 +60,7 @@ class Pair:
     prediction: str
 
 
-class Splitter(Tokenizer):
+class Splitter(Tokenizer):  # type: ignore[misc]
     """Chinese characters or dictionary words, numbers and Latin words, by other means than ours."""
 
     def __init__(self, words: bool) -> None:

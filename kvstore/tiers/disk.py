@@ -144,6 +144,12 @@ class DiskTier:
                     for place in self._shelf.lacking(key):
                         self._push(_Job("save", *place))
 
+    def used(self, key: bytes) -> None:
+        """The block served a question from memory: its documents are not the ones to drop first."""
+        with self._changed:
+            for entry, _ in self._shelf.places(key):
+                self._note_use(entry)
+
     def lacks(self, key: bytes) -> bool:
         """Whether the block belongs to an enrolled document and is neither written nor on its
         way."""

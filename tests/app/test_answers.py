@@ -99,6 +99,18 @@ def at_once(*_: Any, **__: Any) -> Iterator[AnswerEvent]:
     yield AnswerCompleted(ANSWER)
 
 
+def test_a_quote_does_not_wait_behind_the_phrasing_of_twelve_others(make: Make) -> None:
+    runs = make(until_cancelled)
+    others = [runs.start(QUESTION) for _ in range(12)]
+    late = runs.start(QUESTION)
+    with late.followed(threading.Event().set):
+        deadline = time.monotonic() + 5
+        while not late.events_after(0) and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert late.events_after(0), "it has begun while the twelve go on"
+    assert all(not run.finished for run in others)
+
+
 def test_events_have_ids_and_can_be_read_from_any(make: Make, notebook: Notebook) -> None:
     run = make(at_once).start(QUESTION)
     assert run.wait(5)
@@ -269,3 +281,29 @@ def wait_for(condition: Callable[[], bool], seconds: float = 5.0) -> None:
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.01)
+
+
+def test_a_document_deleted_while_it_was_loaded_does_not_come_back(notebook: Notebook) -> None:
+    engine_told: list[str] = []
+    engine = SimpleNamespace(
+        progress=lambda _: None,
+        read=lambda tokens, **_: engine_told.append(f"read {tokens.key}"),
+        forget=lambda key: engine_told.append(f"forget {key}"),
+    )
+    record = SimpleNamespace(final=True)
+    loads = iter([SimpleNamespace(tokens=SimpleNamespace(key="k"), record=record)])
+
+    def load(document_id: str) -> Any:
+        found = next(loads, None)
+        if found is None:
+            raise NotFound(f"There is no document {document_id}.")
+        return found
+
+    runs = AnswerRuns(cast("Any", engine), load, cast("Any", notebook), cast("Any", at_once))
+    try:
+        run = runs.start(QUESTION)
+        assert run.wait(5)
+    finally:
+        runs.close()
+    assert engine_told == ["read k", "forget k"]
+    assert isinstance(run.outcome, AnswerFailed) and run.outcome.code == "not_found"

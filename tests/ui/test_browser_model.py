@@ -45,7 +45,12 @@ def test_ask_the_sample_with_the_default_model(
     row.get_by_role("button", name=f"Ask about {name}").click()
     page.locator(".fp-doc-selected").filter(has_text=name).wait_for()
 
-    page.locator(".fp-suggestion").first.click()
+    suggestion = page.locator(".fp-suggestion").first
+    words = suggestion.inner_text()
+    suggestion.click()
+    # It comes back by way of the server; an empty question would not be asked.
+    box = "document.querySelector('#fp-question textarea')"
+    page.wait_for_function(f"words => {box}.value === words", arg=words)
     page.get_by_role("button", name="Ask", exact=True).click()
     card = page.locator(".fp-exchange")
     card.locator(".fp-quote").wait_for(timeout=READING_MS)
