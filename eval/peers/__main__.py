@@ -15,6 +15,8 @@ from pathlib import Path
 
 import torch
 
+from eval.environment import environment
+
 OWN_READ, PEER_READ = 30_000, 8_000
 FIGURES = ("read_tokens_per_s", "decode_at_512_tokens_per_s", "decode_long_tokens_per_s")
 
@@ -56,21 +58,15 @@ def main() -> None:
         for peer in ("openvino", "llama.cpp")
         for figure in FIGURES
     }
+    machine = environment()
     record = {
-        "machine": {"processor": _processor(), "cores": 2, "system": platform.platform()},
+        "machine": {name: machine[name] for name in ("processor", "cores", "system")},
         "versions": {"python": platform.python_version(), "torch": torch.__version__},
         "medians": medians,
         "ratios": ratios,
         "rounds": rounds,
     }
     sys.stdout.write(json.dumps(record, indent=1) + "\n")
-
-
-def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor()
 
 
 if __name__ == "__main__":
