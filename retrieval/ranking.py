@@ -21,15 +21,23 @@ from retrieval.index import SearchIndex
 from retrieval.passages import is_row, lead_in, whole_clause, with_lead_in
 from retrieval.query import Query
 from retrieval.sentences import Span, split
-from retrieval.types import Hit, Sentence
+from retrieval.types import Hit, Language, Sentence
 
 _TOP_CHUNKS = 6
 _NUMBER_ONLY = re.compile(r"^[\s\d.()（）a-zA-Z第一二三四五六七八九十百条章节、．:：-]{0,14}$")
 
-WEIGHTS: Mapping[str, float] = {
-    "covered": 1.0, "with_heading": 0.3, "concepts": 0.15, "chunk": 0.35, "kind": 0.25,
-    "no_kind": -0.1, "rarest": 0.1, "front": 0.3, "fragment": -0.6, "title": 0.3, "named": 2.0,
+WEIGHTS: Mapping[Language, Mapping[str, float]] = {
+    "en": {
+        "covered": 1.0, "with_heading": 0.3, "concepts": 0.15, "chunk": 0.35, "kind": 0.25,
+        "no_kind": -0.1, "rarest": 0.1, "front": 0.3, "fragment": -0.6, "title": 0.3, "named": 2.0,
+    },
+    "zh": {
+        "covered": 1.0, "with_heading": 0.3, "concepts": 0.15, "chunk": 0.35, "kind": 0.25,
+        "no_kind": -0.1, "rarest": 0.1, "front": 0.3, "fragment": -0.6, "title": 0.3, "named": 2.0,
+    },
 }  # fmt: skip
+"""By the language of the question. A language scores the features that it names here; what a
+candidate has beside them counts nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +120,9 @@ def _features(
     }
 
 
-def score(found: Mapping[str, float]) -> float:
-    """The linear score of a candidate's features."""
-    return sum(weight * found[name] for name, weight in WEIGHTS.items())
+def score(found: Mapping[str, float], language: Language) -> float:
+    """The linear score of a candidate's features for a question in `language`."""
+    return sum(weight * found[name] for name, weight in WEIGHTS[language].items())
 
 
 def rank_sentences(
@@ -124,7 +132,10 @@ def rank_sentences(
     the question, not even through its heading, is left out."""
     found = [
         Sentence(
-            candidate.span[0], candidate.span[1], candidate.hit.chunk, score(candidate.features)
+            candidate.span[0],
+            candidate.span[1],
+            candidate.hit.chunk,
+            score(candidate.features, query.language),
         )
         for candidate in candidates(index, query, hits)
         if candidate.features["with_heading"] > 0

@@ -17,7 +17,7 @@ from retrieval.folding import fold_width
 from retrieval.index import SearchIndex
 from retrieval.near import near
 from retrieval.query import Query
-from retrieval.types import Hit, Sentence
+from retrieval.types import Hit, Language, Sentence
 
 THRESHOLD = 0.5
 _NAMED_SUPPORT = 0.9
@@ -25,12 +25,20 @@ _NAMED_SUPPORT = 0.9
 _NEAR_SUPPORT = 0.6
 """Support of a quote that repeats the question or holds what it names (see `near`)."""
 
-BIAS = -3.35
-WEIGHTS: Mapping[str, float] = {
-    "document": 1.556, "concept": 0.699, "concept_absent": -1.368, "label": 1.34,
-    "cosine": 3.539, "no_kind": -1.561, "front": 0.708, "title": 0.927, "share": 0.918,
-    "chinese": 1.051, "length": 0.089,
+WEIGHTS: Mapping[Language, Mapping[str, float]] = {
+    "en": {
+        "document": 1.556, "concept": 0.699, "concept_absent": -1.368, "label": 1.34,
+        "cosine": 3.539, "no_kind": -1.561, "front": 0.708, "title": 0.927, "share": 0.918,
+        "length": 0.089,
+    },
+    "zh": {
+        "document": 1.556, "concept": 0.699, "concept_absent": -1.368, "label": 1.34,
+        "cosine": 3.539, "no_kind": -1.561, "front": 0.708, "title": 0.927, "share": 0.918,
+        "length": 0.089,
+    },
 }  # fmt: skip
+"""By the language of the question; a feature that a language does not name counts nothing."""
+BIAS: Mapping[Language, float] = {"en": -3.35, "zh": -2.299}
 
 
 def features(
@@ -63,7 +71,6 @@ def features(
         "front": float(bool(query.front)),
         "title": max(index.titles.matches(query).values(), default=0.0),
         "share": _share_logit(query),
-        "chinese": float(query.language == "zh"),
         "length": math.log1p(sum(unit.weight for unit in query.units)),
     }
 
@@ -113,7 +120,8 @@ def judge(
     if len(unknown) < len(query.clauses):
         return _NAMED_SUPPORT, True, ""
     found = features(index, query, hits, sentences)
-    raw = BIAS + sum(weight * found[name] for name, weight in WEIGHTS.items())
+    weights = WEIGHTS[query.language]
+    raw = BIAS[query.language] + sum(weight * found[name] for name, weight in weights.items())
     support = 1 / (1 + math.exp(-raw))
     if support >= THRESHOLD:
         return support, True, ""
