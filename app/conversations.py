@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
 from sqlalchemy import delete, func, insert, select, tuple_, update
 from sqlalchemy.orm import Session
 
-from app.answer_json import answer_from, answer_to_json
+from app.answer_json import answer_from, answer_to_json, citation_columns
 from app.db.models import CitationRow, ConversationRow, MessageRow
 from app.db.session import Database, changed
 from app.errors import Conflict, NotFound
@@ -161,9 +161,7 @@ class Conversations:
                 answer=answer_to_json(answer),
             )
             rows = [
-                asdict(citation)
-                | {"message_id": answer_id, "position": position}
-                | {"boxes": [asdict(box) for box in citation.boxes]}
+                citation_columns(citation) | {"message_id": answer_id, "position": position}
                 for position, citation in enumerate(answer.citations)
             ]
             if rows:

@@ -20,12 +20,14 @@ DeltaKind = Literal["quote", "phrasing", "notice"]
 
 @dataclass(frozen=True, slots=True)
 class AnswerCreated:
-    """The question was accepted."""
+    """The question was accepted. `standalone_question` is what is looked for when the question
+    leans on earlier ones, else None."""
 
     request_id: str
     question: str
     language: Language
     document_ids: tuple[str, ...]
+    standalone_question: str | None = None
     type: Literal["answer.created"] = field(default="answer.created", init=False)
 
 

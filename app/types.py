@@ -8,7 +8,11 @@ from typing import Literal
 from retrieval.types import DocumentWarning, Language
 
 AnswerStatus = Literal["answered", "not_found", "partial"]
-CheckKind = Literal["quote", "number", "date", "clause", "name", "negation"]
+CheckKind = Literal["quote", "number", "date", "clause", "name", "negation", "computed"]
+CitationRole = Literal["answer", "reference", "definition", "amendment"]
+"""Why a quote is shown. `answer`: it answers; `reference`: an answer refers to its clause;
+`definition`: it defines a term that decides the answer; `amendment`: it amends an answer, or is
+what an answer amends."""
 PhrasingUse = Literal["off", "none", "used", "cut", "dropped", "failed"]
 """What became of the model's own words. `off`: not asked for; `none`: the model had nothing to add;
 `used`: shown whole; `cut`: shown up to the sentence that failed a check or to the length limit;
@@ -29,7 +33,8 @@ class PageBox:
 @dataclass(frozen=True, slots=True)
 class Citation:
     """`quote` equals `text[start_char:end_char]` of the document. `page` is the physical page of
-    its first character (None for formats without pages), `page_label` the printed one."""
+    its first character (None for formats without pages), `page_label` the printed one. `replaced`:
+    an amendment that is cited as well deletes this text or puts other words in its place."""
 
     quote: str
     document_id: str
@@ -41,12 +46,15 @@ class Citation:
     clause: str | None
     boxes: tuple[PageBox, ...]
     verified: bool
+    role: CitationRole = "answer"
+    replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """One quote, figure, date, clause number or name of the answer, looked up in the cited spans.
-    `start` and `end` are its place in `Answer.answer`."""
+    `start` and `end` are its place in `Answer.answer`. `operands` are what a computed figure was
+    made of, as the question and the cited spans write it; empty for the other kinds."""
 
     kind: CheckKind
     text: str
@@ -54,6 +62,7 @@ class Check:
     start: int
     end: int
     note: str = ""
+    operands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +98,22 @@ class AnswerUsage:
 
 @dataclass(frozen=True, slots=True)
 class NearestClause:
-    """A clause that came near an unanswered question."""
+    """A clause that came near an unanswered question. `document` names its file."""
 
     clause: str | None
     heading: str
     page: int | None
     start_char: int
     end_char: int
+    document_id: str = ""
+    document: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A checked answer. `finish_reason` is the engine's; "quote" when no text was generated."""
+    """A checked answer. `finish_reason` is the engine's; "quote" when no text was generated.
+    `standalone_question` is what was looked for when the question was a follow-up, None when it
+    was asked as it stands."""
 
     answer: str
     status: AnswerStatus
@@ -114,6 +127,7 @@ class Answer:
     nearest: tuple[NearestClause, ...] = ()
     warnings: tuple[DocumentWarning, ...] = ()
     phrasing: PhrasingUse = "off"
+    standalone_question: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +141,12 @@ class AskOptions:
     the KV pages of the evidence. `rerank`: order the best sentences by the model's
     P(question | sentence) before one is chosen (delays the first word). `evidence_tokens`: at most
     so many tokens of the document reach the model as KV pages.
+
+    `follow_up`: read a question that leans on earlier ones as a standalone one. `lists`: answer
+    "which clauses mention…" from every clause, at most `list_limit` of them at once. `references`,
+    `definitions`, `amendments`: quote the clauses that an answer refers to, the terms that decide
+    it, and what amends it or was amended. `compute`: sums, day counts and end dates from quoted
+    operands. `backtrack`: look again into chunks that hold a telling word which no chosen one has.
     """
 
     quotes: int = 3
@@ -137,6 +157,14 @@ class AskOptions:
     pages: bool = True
     rerank: bool = False
     evidence_tokens: int = 1536
+    follow_up: bool = True
+    lists: bool = True
+    list_limit: int = 50
+    references: bool = True
+    definitions: bool = True
+    amendments: bool = True
+    compute: bool = True
+    backtrack: bool = True
 
 
 @dataclass(frozen=True, slots=True)

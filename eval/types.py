@@ -57,12 +57,14 @@ class EvalDocument:
 
 @dataclass(frozen=True, slots=True)
 class CitedSpan:
-    """A quote of a reply. `quote` is what was shown, which a correct reply finds at the span."""
+    """A quote of a reply. `quote` is what was shown, which a correct reply finds at the span.
+    `role`: `answer`, or why it is shown beside one (a clause referred to, a definition…)."""
 
     start: int
     end: int
     quote: str
     verified: bool
+    role: str = "answer"
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,8 @@ CITATION_FIELDS = (
     "clause",
     "boxes",
     "verified",
+    "role",
+    "replaced",
 )
 CHECK_FIELDS = ("kind", "text", "ok")
 ANSWER_FIELDS = ("answer", "status", "language")
@@ -124,7 +126,11 @@ def answer_fields(answer: Answer) -> dict[str, object]:
         "citations": [
             {name: citation[name] for name in CITATION_FIELDS} for citation in whole["citations"]
         ],
-        "checks": [{name: check[name] for name in CHECK_FIELDS} for check in whole["checks"]],
+        "checks": [
+            {name: check[name] for name in CHECK_FIELDS}
+            | ({"operands": check["operands"]} if check["operands"] else {})
+            for check in whole["checks"]
+        ],
         "coverage": whole["coverage"],
         "timings": {name: round(value, 3) for name, value in whole["timings"].items()},
         "usage": whole["usage"],

@@ -25,15 +25,21 @@ def verified(citations: Sequence[CitedSpan], text: str) -> float | None:
 
 
 def hit(citations: Sequence[CitedSpan], golds: Sequence[Span]) -> float:
-    """1.0 when any cited span overlaps a gold span."""
-    return float(any(_on(citation, golds) for citation in citations))
+    """1.0 when any span cited as an answer overlaps a gold span."""
+    return float(any(_on(citation, golds) for citation in _answers(citations)))
 
 
 def precision(citations: Sequence[CitedSpan], golds: Sequence[Span]) -> float | None:
-    """Share of cited spans that overlap a gold span; None without citations."""
-    if not citations:
+    """Share of the spans cited as answers that overlap a gold span; None without citations."""
+    answers = _answers(citations)
+    if not answers:
         return None
-    return sum(_on(citation, golds) for citation in citations) / len(citations)
+    return sum(_on(citation, golds) for citation in answers) / len(answers)
+
+
+def _answers(citations: Sequence[CitedSpan]) -> list[CitedSpan]:
+    """Without what is shown beside the answers: definitions, clauses referred to, amendments."""
+    return [citation for citation in citations if citation.role == "answer"]
 
 
 def _on(citation: CitedSpan, golds: Sequence[Span]) -> bool:

@@ -110,7 +110,9 @@ class _RetrievalSession:
 
 def cited(citations: Sequence[Citation]) -> tuple[CitedSpan, ...]:
     """The product's citations as an evaluation sees them."""
-    return tuple(CitedSpan(c.start_char, c.end_char, c.quote, c.verified) for c in citations)
+    return tuple(
+        CitedSpan(c.start_char, c.end_char, c.quote, c.verified, c.role) for c in citations
+    )
 
 
 def hit_spans(found: Found) -> tuple[Span, ...]:
@@ -119,6 +121,7 @@ def hit_spans(found: Found) -> tuple[Span, ...]:
 
 
 def prediction(citations: Sequence[Citation], claims: str) -> str:
-    """Quotes and the model's words, without labels, markers and notices."""
+    """Quotes that answer and the model's words, without labels, markers and notices."""
     words = re.sub(r"\s+", " ", without_markers(claims, len(citations))).strip()
-    return "\n".join([*(citation.quote for citation in citations), *([words] if words else [])])
+    quotes = [citation.quote for citation in citations if citation.role == "answer"]
+    return "\n".join([*quotes, *([words] if words else [])])

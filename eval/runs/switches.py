@@ -79,6 +79,7 @@ _LIMITS: dict[str, tuple[float, float]] = {
     "closeness": (0, 1),
     "max_tokens": (1, 100_000),
     "evidence_tokens": (1, 1_000_000),
+    "list_limit": (1, 10_000),
     "block_tokens": (64, 1_000_000),
     "threads": (1, 1024),
 }

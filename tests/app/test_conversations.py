@@ -42,14 +42,24 @@ ANSWER = Answer(
     answer="违约金为合同总价的5%。",
     status="answered",
     language="zh",
-    citations=(CITATION, replace(CITATION, document_id="doc_2", boxes=(), page=None)),
-    checks=(Check("number", "5%", True, 9, 11), Check("quote", "违约金", False, 0, 3, "why")),
+    citations=(
+        CITATION,
+        replace(
+            CITATION, document_id="doc_2", boxes=(), page=None, role="amendment", replaced=True
+        ),
+    ),
+    checks=(
+        Check("number", "5%", True, 9, 11),
+        Check("quote", "违约金", False, 0, 3, "why"),
+        Check("computed", "5%", True, 9, 11, operands=("2%", "3%")),
+    ),
     coverage=Coverage(100, 200),
     timings=Timings(1, 2, 3, 4, 5, 6, 7),
     usage=AnswerUsage(10, 5, 0, 7),
     finish_reason="stop",
     nearest=(NearestClause("3", "Price", 2, 5, 9),),
     warnings=(DocumentWarning("scan", "Page 4 is a picture.", (4,)),),
+    standalone_question="违约金是多少？",
 )
 
 

@@ -21,7 +21,7 @@ from app.events import (
     CoverageChanged,
     DeltaKind,
 )
-from app.types import Answer, AnswerStatus, CheckKind, PhrasingUse
+from app.types import Answer, AnswerStatus, CheckKind, CitationRole, PhrasingUse
 from retrieval.types import Language
 
 MAX_DOCUMENTS = 20
@@ -40,7 +40,8 @@ class AnswerCreate(BaseModel):
 
 
 class CitationPublic(Public):
-    """`quote` is characters `start_char` to `end_char` of the document's text."""
+    """`quote` is characters `start_char` to `end_char` of the document's text. `role` says why it
+    is shown; `replaced`: an amendment that is cited as well puts it out of force."""
 
     quote: str
     document_id: str
@@ -52,11 +53,13 @@ class CitationPublic(Public):
     clause: str | None
     boxes: list[BoxPublic]
     verified: bool
+    role: CitationRole
+    replaced: bool
 
 
 class CheckPublic(Public):
     """A quote, figure, date, clause number or name looked up in the cited spans; `start` and `end`
-    are its place in the answer."""
+    are its place in the answer. `operands`: what a computed figure was made of."""
 
     kind: CheckKind
     text: str
@@ -64,6 +67,7 @@ class CheckPublic(Public):
     start: int
     end: int
     note: str
+    operands: list[str]
 
 
 class CoveragePublic(Public):
@@ -100,6 +104,8 @@ class NearestPublic(Public):
     page: int | None
     start_char: int
     end_char: int
+    document_id: str
+    document: str
 
 
 class ResultPublic(Public):
@@ -117,6 +123,7 @@ class ResultPublic(Public):
     phrasing: PhrasingUse
     nearest: list[NearestPublic]
     warnings: list[WarningPublic]
+    standalone_question: str | None
 
 
 class AnswerPublic(Entity):
@@ -142,6 +149,7 @@ class AnswerPublic(Entity):
     phrasing: PhrasingUse | None = None
     nearest: list[NearestPublic] | None = None
     warnings: list[WarningPublic] | None = None
+    standalone_question: str | None = None
 
     @classmethod
     def of(cls, run: AnswerRun) -> AnswerPublic:
@@ -202,6 +210,7 @@ def event_data(event: AnswerEvent, run: AnswerRun) -> dict[str, object]:
                 "id": run.id,
                 "conversation_id": run.conversation_id,
                 "question": event.question,
+                "standalone_question": event.standalone_question,
                 "language": event.language,
                 "document_ids": list(event.document_ids),
             }

@@ -49,7 +49,7 @@ def test_json_answer_has_every_field(client: TestClient, upload: Any) -> None:
     assert text[citation["start_char"] : citation["end_char"]] == citation["quote"]
     assert set(citation) == {
         "quote", "document_id", "document", "page", "page_label", "start_char", "end_char",
-        "clause", "boxes", "verified",
+        "clause", "boxes", "verified", "role", "replaced",
     }  # fmt: skip
     assert body["checks"][0]["ok"] is True
     assert body["coverage"] == {"read_tokens": 40, "total_tokens": 40}

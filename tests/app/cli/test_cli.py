@@ -42,7 +42,7 @@ ASK_FIELDS = {
 }  # fmt: skip
 CITATION_FIELDS = {
     "quote", "document_id", "document", "page", "page_label", "start_char", "end_char", "clause",
-    "boxes", "verified",
+    "boxes", "verified", "role", "replaced",
 }  # fmt: skip
 
 
