@@ -78,6 +78,15 @@ class Api:
         """What was got from each page."""
         return await self._json("GET", f"/documents/{document_id}/receipt")
 
+    async def terms(self, document_id: str) -> Json:
+        """The key terms of an askable document."""
+        return await self._json("GET", f"/documents/{document_id}/terms")
+
+    async def compare(self, old_id: str, new_id: str) -> Json:
+        """What changed from one askable document to another."""
+        body = {"old_document_id": old_id, "new_document_id": new_id}
+        return await self._json("POST", "/comparisons", json=body)
+
     async def text(self, document_id: str, start: int, end: int) -> Json:
         """Characters `[start, end)` of a document."""
         span = {"start": str(start), "end": str(end)}

@@ -9,6 +9,8 @@ from typing import Any
 import gradio as gr
 
 from ui.client import Api
+from ui.examination import VIEWS, Examined
+from ui.examination_actions import ExaminationActions
 from ui.exchange import Talk
 from ui.files import NAMES_OF_FILES
 from ui.library_actions import LibraryActions
@@ -23,6 +25,8 @@ POLL_SECONDS = 1.0
 _KEPT = (3600, 3600)
 """Looks every hour for uploads that no handler took up and removes those older than an hour."""
 
+_QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+
 _SPOKEN_LANGUAGE = "(lang) => { document.documentElement.lang = lang === 'zh' ? 'zh-CN' : 'en'; }"
 
 
@@ -35,13 +39,15 @@ def build_page(api: Api, samples: Sequence[Path]) -> gr.Blocks:
         parts = _lay_out()
         viewer = Viewer(api)
         library = LibraryActions(api, parts, viewer, samples)
+        examination = ExaminationActions(api, parts, viewer)
         _connect(
             page,
             parts,
-            PageActions(parts, viewer, library),
+            PageActions(parts, viewer, library, examination),
             library,
             TalkActions(api, parts, viewer),
         )
+        _connect_examination(parts, examination)
     page.queue(default_concurrency_limit=None, api_open=False)
     return page
 
@@ -74,21 +80,38 @@ def _lay_out() -> Parts:
             library = _html(elem_id="fp-library", js_on_load=CLICKS)
             sample = gr.Button(text(lang, "open_sample"), visible=False, elem_id="fp-sample")
         with gr.Column(elem_id="fp-talk-column", elem_classes="fp-column"):
-            talk_title = _html()
-            talk = _html(elem_id="fp-talk", js_on_load=FOLLOWS)
-            suggestions = _html(elem_id="fp-suggestions", js_on_load=CLICKS)
-            status = _html(elem_id="fp-status")
-            with gr.Row(elem_id="fp-ask-row"):
-                question = gr.Textbox(
-                    label=text(lang, "question"),
-                    placeholder=text(lang, "placeholder"),
-                    lines=1,
-                    max_lines=6,
-                    elem_id="fp-question",
-                    container=True,
-                )
-                ask = gr.Button(text(lang, "ask"), variant="primary", elem_id="fp-ask")
-                stop = gr.Button(text(lang, "stop"), visible=False, elem_id="fp-stop")
+            view = gr.Radio(
+                choices=[(text(lang, f"view_{one}"), one) for one in VIEWS],
+                value="talk",
+                label=text(lang, "view"),
+                show_label=False,
+                elem_id="fp-view",
+            )
+            with gr.Column(elem_classes="fp-view-group") as talk_group:
+                talk = _html(elem_id="fp-talk", js_on_load=FOLLOWS)
+                suggestions = _html(elem_id="fp-suggestions", js_on_load=CLICKS)
+                status = _html(elem_id="fp-status")
+                with gr.Row(elem_id="fp-ask-row"):
+                    question = gr.Textbox(
+                        label=text(lang, "question"),
+                        placeholder=text(lang, "placeholder"),
+                        lines=1,
+                        max_lines=6,
+                        elem_id="fp-question",
+                        container=True,
+                    )
+                    ask = gr.Button(text(lang, "ask"), variant="primary", elem_id="fp-ask")
+                    stop = gr.Button(text(lang, "stop"), visible=False, elem_id="fp-stop")
+            with gr.Column(elem_classes="fp-view-group", visible=False) as terms_group:
+                terms = _html(elem_id="fp-terms", js_on_load=CLICKS)
+            with gr.Column(elem_classes="fp-view-group", visible=False) as compare_group:
+                with gr.Row(elem_id="fp-compare-row"):
+                    old_version = gr.Dropdown(label=text(lang, "old_version"), elem_id="fp-old")
+                    new_version = gr.Dropdown(label=text(lang, "new_version"), elem_id="fp-new")
+                    compare = gr.Button(
+                        text(lang, "compare"), variant="primary", elem_id="fp-compare"
+                    )
+                comparison = _html(elem_id="fp-comparison", js_on_load=CLICKS)
         with gr.Column(elem_id="fp-page-column", elem_classes="fp-column"):
             page_title = _html()
             viewer = _html(elem_id="fp-viewer", js_on_load=CLICKS)
@@ -96,7 +119,15 @@ def _lay_out() -> Parts:
         lang=choice,
         brand=brand,
         library_title=library_title,
-        talk_title=talk_title,
+        view=view,
+        talk_group=talk_group,
+        terms_group=terms_group,
+        compare_group=compare_group,
+        terms=terms,
+        old_version=old_version,
+        new_version=new_version,
+        compare=compare,
+        comparison=comparison,
         page_title=page_title,
         upload=upload,
         names=names,
@@ -116,6 +147,7 @@ def _lay_out() -> Parts:
         running=gr.State(""),
         shown=gr.State(None),
         seen=gr.State(""),
+        examined=gr.State(Examined()),
     )
 
 
@@ -127,9 +159,10 @@ def _html(**options: Any) -> Any:
 def _connect(
     page: gr.Blocks, p: Parts, whole: PageActions, library: LibraryActions, talk: TalkActions
 ) -> None:
-    quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-    words = {p.brand, p.library_title, p.talk_title, p.page_title, p.upload_hint, p.sample}
-    words |= {p.question, p.ask, p.stop}
+    quiet = _QUIET
+    words = {p.brand, p.library_title, p.page_title, p.upload_hint, p.sample}
+    words |= {p.question, p.ask, p.stop, p.view, p.compare, p.old_version, p.new_version}
+    words |= {p.terms, p.comparison}
     listing = {p.library, p.seen, p.chosen, p.suggestions, p.sample}
     viewing = {p.viewer, p.shown}
     views = {p.talk, p.viewer, p.notices, p.status}
@@ -137,7 +170,10 @@ def _connect(
 
     page.load(whole.open, None, [p.lang, *words, *listing, *views], **quiet)
     p.lang.input(
-        whole.translate, [p.lang, p.chosen, p.said, p.shown], words | listing | views, **quiet
+        whole.translate,
+        [p.lang, p.chosen, p.said, p.shown, p.examined],
+        words | listing | views,
+        **quiet,
     )
     p.lang.change(None, p.lang, None, js=_SPOKEN_LANGUAGE, **quiet)
     gr.Timer(POLL_SECONDS).tick(library.refresh, where, [*listing, p.notices], **quiet)
@@ -170,3 +206,21 @@ def _connect(
     p.stop.click(talk.stop, [p.lang, p.running], {p.status}, **quiet)
     p.talk.act(talk.cite, [p.lang, p.said, p.shown], viewing, **quiet)
     p.viewer.act(talk.turn, [p.lang, p.shown], viewing, **quiet)
+
+
+def _connect_examination(p: Parts, examination: ExaminationActions) -> None:
+    quiet = _QUIET
+    where = [p.view, p.lang, p.chosen, p.examined]
+    filled = {p.terms, p.comparison, p.examined, p.old_version, p.new_version}
+    groups = {p.talk_group, p.terms_group, p.compare_group}
+    p.view.input(examination.switch, where, groups | filled, **quiet)
+    p.chosen.change(examination.follow, where, {p.terms, p.examined}, **quiet)
+    p.compare.click(
+        examination.compare,
+        [p.old_version, p.new_version, p.lang, p.examined],
+        {p.comparison, p.examined},
+        trigger_mode="once",
+        **quiet,
+    )
+    for region in (p.terms, p.comparison):
+        region.act(examination.show, [p.lang], {p.shown, p.viewer}, **quiet)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gradio as gr
 
+from ui.examination import Examined
+from ui.examination_actions import ExaminationActions
 from ui.exchange import Talk
 from ui.library_actions import LibraryActions
 from ui.markup import esc
@@ -17,19 +19,31 @@ from ui.viewer import Shown, Viewer
 class PageActions:
     """Handlers that concern the whole page. Holds nothing that belongs to a session."""
 
-    def __init__(self, parts: Parts, viewer: Viewer, library: LibraryActions) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        viewer: Viewer,
+        library: LibraryActions,
+        examination: ExaminationActions,
+    ) -> None:
         self._parts = parts
         self._view = viewer
         self._library = library
+        self._examination = examination
 
     async def open(self, request: gr.Request) -> Changes:
         """The page was loaded: pick its language and list the documents."""
         lang = _preferred(request)
-        changes = await self.translate(lang, None, Talk(), None)
+        changes = await self.translate(lang, None, Talk(), None, Examined())
         return {self._parts.lang: lang, **changes}
 
     async def translate(
-        self, lang: Lang, chosen: str | None, said: Talk, shown: Shown | None
+        self,
+        lang: Lang,
+        chosen: str | None,
+        said: Talk,
+        shown: Shown | None,
+        examined: Examined,
     ) -> Changes:
         """Everything in another language."""
         p = self._parts
@@ -37,7 +51,6 @@ class PageActions:
         return {
             p.brand: brand,
             p.library_title: title(lang, "documents"),
-            p.talk_title: title(lang, "conversation"),
             p.page_title: title(lang, "page"),
             p.upload_hint: f"<p>{esc(text(lang, 'upload'))}</p>",
             p.question: gr.update(
@@ -49,6 +62,7 @@ class PageActions:
             p.viewer: await self._view.html(shown, lang),
             p.status: "",
             p.notices: "",
+            **await self._examination.translate(lang, chosen, examined),
             **await self._library.refresh(lang, chosen, "", said),
         }
 

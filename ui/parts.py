@@ -11,12 +11,20 @@ Changes = dict[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The components that handlers read and write. The last five belong to one browser session."""
+    """The components that handlers read and write. The last six belong to one browser session."""
 
     lang: Any
     brand: Any
     library_title: Any
-    talk_title: Any
+    view: Any
+    talk_group: Any
+    terms_group: Any
+    compare_group: Any
+    terms: Any
+    old_version: Any
+    new_version: Any
+    compare: Any
+    comparison: Any
     page_title: Any
     upload: Any
     names: Any
@@ -36,3 +44,4 @@ class Parts:
     running: Any
     shown: Any
     seen: Any
+    examined: Any
