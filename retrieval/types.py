@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from retrieval.receipt import Receipt
+
 Language = Literal["en", "zh"]
 Box = tuple[float, float, float, float]
 """(x0, y0, x1, y1) as fractions of page width and height, origin top left."""
@@ -58,6 +60,7 @@ class Document:
     warnings: tuple[DocumentWarning, ...] = ()
     encoding: str | None = None
     char_boxes: dict[int, tuple[Box | None, ...]] = field(default_factory=dict)
+    receipt: Receipt | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Reads the body of a DOCX in order: paragraphs with their computed numbers, tables, footnotes.
 
-Tracked changes count as accepted; comments, headers and footers stay out. It knows nothing of page
-layout: page breaks are those that Word wrote into the file.
+Tracked changes count as accepted; comments stay out; headers and footers come once, at the end. It
+knows nothing of page layout: page breaks are those that Word wrote into the file.
 """
 
 from __future__ import annotations
@@ -12,10 +12,13 @@ from dataclasses import dataclass, field
 from lxml import etree
 
 from retrieval.parse.cleaning import clean_text, collapse_spaces
+from retrieval.parse.docx_margins import margin_lines, margin_parts
 from retrieval.parse.docx_package import Package
+from retrieval.parse.docx_source import plain_docx
 from retrieval.parse.docx_styles import Numbering, Styles, W, is_on, value
 from retrieval.parse.limits import ParseLimits
 from retrieval.parse.pages import split_marked
+from retrieval.parse.source import Source
 from retrieval.types import DocumentPage, DocumentWarning
 
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
@@ -32,8 +35,8 @@ _FULL_PAGE_CHARS = 6000
 
 def read_docx(
     data: bytes, name: str, limits: ParseLimits, check: Callable[[], None]
-) -> tuple[str, tuple[DocumentPage, ...], tuple[DocumentWarning, ...]]:
-    """Text, pages and warnings of a DOCX. `check` is called often and may raise to stop.
+) -> tuple[str, tuple[DocumentPage, ...], tuple[DocumentWarning, ...], Source]:
+    """Text, pages, warnings and second count of a DOCX. `check` is called often and may raise.
 
     Raises Damaged, Encrypted, TooLarge.
     """
@@ -41,17 +44,32 @@ def read_docx(
         root = package.document()
         styles = Styles(package.related("styles"))
         numbering = Numbering(package.related("numbering"), styles)
-        notes = {kind: _notes(package.related(f"{kind}s")) for kind in ("footnote", "endnote")}
+        note_parts = [package.related(kind) for kind in ("footnotes", "endnotes")]
+        comments = package.related("comments")
+        margins = margin_parts(package, root)
+    notes = dict(zip(("footnote", "endnote"), map(_notes, note_parts), strict=True))
     body = root.find(W + "body")
     reader = _Body(styles, numbering, notes, check)
     lines = reader.blocks(body) if body is not None else []
     lines += reader.note_lines()
+    lines += margin_lines(margins, reader.blocks)
     text, pages = split_marked("\n".join(lines))
     if not reader.has_rendered_breaks and any(
         page.end - page.start > _FULL_PAGE_CHARS for page in pages
     ):
         pages = (DocumentPage(1, 0, len(text)),)
-    return text, pages, reader.warnings(root, len(pages))
+    used = [notes[kind][key] for kind, key in reader.used_notes]
+    parts = [root, *used, *(part for _, part in margins)]
+    shown, left_out = plain_docx(parts, styles)
+    if comments is not None:
+        left_out += "\n".join(plain_docx([comments], styles))
+    source = Source(f"{shown}\n{left_out}", left_out, _tables(root, pages))
+    return text, pages, reader.warnings(root, len(pages)), source
+
+
+def _tables(root: etree._Element, pages: tuple[DocumentPage, ...]) -> tuple[int, ...]:
+    """Tables, all counted on page 1: a DOCX does not say reliably where its pages end."""
+    return (sum(1 for _ in root.iter(W + "tbl")), *(0 for _ in pages[1:]))
 
 
 def _notes(root: etree._Element | None) -> dict[str, etree._Element]:
@@ -101,6 +119,11 @@ class _Body:
     def has_rendered_breaks(self) -> bool:
         """Whether Word wrote down where its pages ended."""
         return self._rendered_breaks
+
+    @property
+    def used_notes(self) -> tuple[tuple[str, str], ...]:
+        """(kind, id) of the notes that the body refers to, each once."""
+        return tuple(dict.fromkeys(self._used))
 
     def note_lines(self) -> list[str]:
         """Footnotes and endnotes in the order of their marks: "[^1] text"."""

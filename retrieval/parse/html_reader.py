@@ -12,6 +12,7 @@ from retrieval.errors import Damaged
 from retrieval.parse.cleaning import clean_text, collapse_spaces
 from retrieval.parse.decode import decode
 from retrieval.parse.numerals import numeral
+from retrieval.parse.source import Source, plain_html
 
 _DROPPED = frozenset(
     [
@@ -95,19 +96,25 @@ _LIST_KINDS = {
 }
 
 
-def read_html(data: bytes, name: str) -> tuple[str, str]:
-    """Text and encoding of an HTML file. Raises Undecodable or Damaged."""
+def read_html(data: bytes, name: str) -> tuple[str, str, Source]:
+    """Text, encoding and second count of an HTML file. Raises Undecodable or Damaged."""
     head = data[:4096]
     found = _META.search(head) or _XML.search(head)
     raw, encoding = decode(data, name, declared=found.group(1).decode() if found else None)
+    cleaned = clean_text(raw).replace("\f", " ")
+    hidden: list[str] = []
     try:
-        return html_text(clean_text(raw).replace("\f", " ")), encoding
+        text = html_text(cleaned, hidden)
     except (etree.ParserError, RecursionError) as error:
         raise Damaged(f"“{name}” can't be read as HTML ({error}). Save the page again.") from error
+    return text, encoding, Source(plain_html(cleaned), "\n".join(hidden))
 
 
-def html_text(source: str) -> str:
-    """The visible text of an HTML page or fragment; empty for one without elements or text."""
+def html_text(source: str, hidden: list[str] | None = None) -> str:
+    """The visible text of an HTML page or fragment; empty for one without elements or text.
+
+    `hidden` collects the text of elements that a style or attribute hides.
+    """
     if not source.strip():
         return ""
     # Bytes with a stated encoding: lxml refuses strings that declare one themselves.
@@ -117,7 +124,7 @@ def html_text(source: str) -> str:
     root = etree.fromstring(source.encode("utf-8"), parser)
     if root is None:
         return ""
-    writer = _Writer()
+    writer = _Writer([] if hidden is None else hidden)
     writer.element(root)
     return writer.text()
 
@@ -125,7 +132,8 @@ def html_text(source: str) -> str:
 class _Writer:
     """Collects lines. lxml's parser caps the depth of the tree at 256, so recursion is safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, hidden: list[str]) -> None:
+        self._hidden = hidden
         self._lines: list[str] = []
         self._line: list[str] = []
         self._prefix = ""
@@ -136,7 +144,7 @@ class _Writer:
 
     def element(self, node: html.HtmlElement) -> None:
         tag = node.tag
-        if not isinstance(tag, str) or tag in _DROPPED or _is_hidden(node):
+        if not isinstance(tag, str) or tag in _DROPPED or self._hides(node):
             return
         if tag == "br":
             self._break()
@@ -180,13 +188,13 @@ class _Writer:
         """Rows of a data table; a table that only lays out blocks reads as those blocks."""
         self._break()
         for row in node.iter("tr"):
-            if _nearest(row, "table") is not node or _is_hidden(row):
+            if _nearest(row, "table") is not node or self._hides(row):
                 continue
             cells: list[str] = []
             for cell in row:
-                if cell.tag not in ("td", "th") or _is_hidden(cell):
+                if cell.tag not in ("td", "th") or self._hides(cell):
                     continue
-                inner = _Writer()
+                inner = _Writer(self._hidden)
                 inner._children(cell)
                 text = inner.text()
                 if text.strip():
@@ -198,6 +206,12 @@ class _Writer:
         caption = node.find("caption")
         if caption is not None:
             self.element(caption)
+
+    def _hides(self, node: html.HtmlElement) -> bool:
+        if not _is_hidden(node):
+            return False
+        self._hidden.append("".join(node.itertext()))
+        return True
 
     def _break(self) -> None:
         text = collapse_spaces("".join(self._line)).replace("\v", "\n").strip()

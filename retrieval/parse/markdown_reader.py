@@ -9,15 +9,17 @@ from retrieval.parse.cleaning import clean_text
 from retrieval.parse.decode import decode
 from retrieval.parse.html_reader import html_text
 from retrieval.parse.joining import unwrap
+from retrieval.parse.source import Source, plain_markdown
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-def read_markdown(data: bytes, name: str) -> tuple[str, str]:
-    """Text and encoding of a Markdown file. Raises Undecodable."""
+def read_markdown(data: bytes, name: str) -> tuple[str, str, Source]:
+    """Text, encoding and second count of a Markdown file. Raises Undecodable."""
     raw, encoding = decode(data, name)
-    return markdown_text(clean_text(raw).replace("\f", "\n")), encoding
+    cleaned = clean_text(raw).replace("\f", "\n")
+    return markdown_text(cleaned), encoding, Source(plain_markdown(cleaned))
 
 
 def markdown_text(source: str) -> str:

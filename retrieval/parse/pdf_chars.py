@@ -58,7 +58,8 @@ class RawPage:
     """One page before layout. Sizes are points of the displayed page.
 
     `turn` quarter turns (counter-clockwise) bring the page's main text upright; character boxes are
-    in the turned page. `marks`: something but text is drawn (a scan, a picture, outlines).
+    in the turned page. `marks`: something but text is drawn (a scan, a picture, outlines). `plain`
+    is the page's text as PDFium itself puts it together, hidden text too.
     """
 
     number: int
@@ -73,6 +74,8 @@ class RawPage:
     under_image: int = 0
     visible: int = 0
     unreadable: int = 0
+    plain: str = ""
+    hidden_text: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -100,6 +103,7 @@ def read_page(document: pypdfium2.PdfDocument, index: int) -> RawPage:
         text_page = page.get_textpage()
         try:
             _Reader(page, text_page, images, result).read()
+            result.plain = text_page.get_text_range(errors="replace")
         finally:
             text_page.close()
         return result
@@ -210,6 +214,7 @@ class _Reader:
         found: list[tuple[str, Rect | None, _Style | None]] = []
         rect = raw.FS_RECTF()
         high = 0
+        last_hidden = -2
         for index in range(self._text_page.count_chars()):
             code = get_code(handle, index)
             pointer = get_object(handle, index)
@@ -234,6 +239,9 @@ class _Reader:
             style = self._style(pointer, index)
             if text != " " and not self._is_seen(box, style):
                 result.hidden += 1
+                gap = "" if index == last_hidden + 1 else " "
+                result.hidden_text.append(gap + text)
+                last_hidden = index
                 continue
             if not text.isspace():
                 result.visible += 1

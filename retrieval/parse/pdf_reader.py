@@ -28,6 +28,7 @@ from retrieval.errors import (
     TooLarge,
 )
 from retrieval.parse.limits import MIB, ParseLimits
+from retrieval.parse.source import Source
 from retrieval.types import Box, DocumentPage, DocumentWarning
 
 _POLL_SECONDS = 0.1
@@ -43,6 +44,7 @@ class PdfText:
     pages: tuple[DocumentPage, ...]
     warnings: tuple[DocumentWarning, ...]
     char_boxes: dict[int, tuple[Box | None, ...]]
+    source: Source
 
 
 def read_pdf(
@@ -72,7 +74,10 @@ def read_pdf(
     pages = tuple(
         DocumentPage(number=number, **page) for number, page in enumerate(result["pages"], 1)
     )
-    return PdfText(result["text"], pages, _warnings(result), _char_boxes(pages, boxes))
+    source = Source(
+        result["plain"], result["left_out"], tuple(result["tables"]), tuple(result["garbled"])
+    )
+    return PdfText(result["text"], pages, _warnings(result), _char_boxes(pages, boxes), source)
 
 
 def _run(

@@ -60,6 +60,10 @@ class Result(TypedDict):
     unreadable: list[int]
     partly_unreadable: list[int]
     hidden: list[int]
+    plain: str
+    left_out: str
+    garbled: list[float]
+    tables: list[int]
 
 
 def main() -> int:
@@ -111,8 +115,10 @@ def _result(pages: Sequence[RawPage], failed: set[int]) -> tuple[Result, array[i
     ]
     sizes = [_upright_size(page) for page in pages]
     lines = [[] if page.number in unreadable else split_lines(page) for page in pages]
+    everything = lines
     lines = strip_furniture(lines, sizes)
     lines = _without_watermarks(pages, lines)
+    left_out = _left_out(everything, lines)
     lines = [reading_order(found, size[0]) for found, size in zip(lines, sizes, strict=True)]
     joined = flow(lines)
     methods = [
@@ -137,10 +143,28 @@ def _result(pages: Sequence[RawPage], failed: set[int]) -> tuple[Result, array[i
             and page.unreadable > max(2, _NOTICED_SHARE * page.visible)
         ],
         hidden=[page.number for page in pages if page.hidden],
+        plain="\n".join(page.plain for page in pages if page.number not in unreadable),
+        left_out="\n".join(left_out + ["".join(page.hidden_text) for page in pages]),
+        garbled=[
+            1.0 if page.number in unreadable else page.unreadable / max(1, page.visible)
+            for page in pages
+        ],
+        tables=[0 for _ in pages],
     )
     if not any(char.isalnum() for char in result["text"]):
         raise _Refused("unreadable" if unreadable else "no_text_layer", str(len(pages)))
     return result, _boxes(pages, joined)
+
+
+def _left_out(before: Sequence[Sequence[Line]], after: Sequence[Sequence[Line]]) -> list[str]:
+    """The text of the lines that are gone."""
+    return [
+        line.text
+        for lines, kept in zip(before, after, strict=True)
+        for ids in [{id(line) for line in kept}]
+        for line in lines
+        if id(line) not in ids
+    ]
 
 
 def _open(source: Path) -> pypdfium2.PdfDocument:
@@ -259,6 +283,10 @@ def _failure(code: str, detail: str) -> Result:
         unreadable=[],
         partly_unreadable=[],
         hidden=[],
+        plain="",
+        left_out="",
+        garbled=[],
+        tables=[],
     )
 
 

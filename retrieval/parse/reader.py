@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from retrieval.errors import EmptyFile, ParseCancelled, ParseTimeout, TooLarge
@@ -15,8 +16,12 @@ from retrieval.parse.cleaning import require_words
 from retrieval.parse.limits import MIB, ParseLimits
 from retrieval.parse.names import display_name
 from retrieval.parse.pages import assemble
-from retrieval.parse.sniff import MEDIA_TYPES, sniff
-from retrieval.types import Document, DocumentPage, DocumentWarning
+from retrieval.parse.sniff import MEDIA_TYPES, Kind, sniff
+from retrieval.parse.source import Source
+from retrieval.receipt import Receipt, receipt_of
+from retrieval.types import Box, Document, DocumentPage, DocumentWarning
+
+_LISTED = 8
 
 
 def parse_file(
@@ -45,60 +50,127 @@ def parse_file(
         )
     data = path.read_bytes()
     kind = sniff(data, shown)
-    warnings: tuple[DocumentWarning, ...] = ()
-    encoding: str | None = None
-    pages: tuple[DocumentPage, ...]
-    # Each reader is imported when its format comes up: the PDF worker process needs none of them.
     if kind == "pdf":
-        from retrieval.parse.pdf_reader import read_pdf
-
-        found = read_pdf(path, shown, limits, on_progress, cancelled)
-        return Document(
-            text=found.text,
-            pages=found.pages,
-            name=shown,
-            media_type=MEDIA_TYPES[kind],
-            language=detect(found.text),
-            warnings=found.warnings,
-            char_boxes=found.char_boxes,
-        )
-    check = _checker(shown, limits, cancelled)
-    check()
-    if kind == "docx":
-        from retrieval.parse.docx_reader import read_docx
-
-        text, pages, warnings = read_docx(data, shown, limits, check)
-    elif size > limits.max_inflated_bytes:
-        raise TooLarge(
-            f"“{shown}” has {size / MIB:.0f} MiB of text; at most "
-            f"{limits.max_inflated_bytes // MIB} MiB are read. Split it."
-        )
-    elif kind == "html":
-        from retrieval.parse.html_reader import read_html
-
-        html, encoding = read_html(data, shown)
-        text, pages = assemble([html])
-    elif kind == "markdown":
-        from retrieval.parse.markdown_reader import read_markdown
-
-        markdown, encoding = read_markdown(data, shown)
-        text, pages = assemble([markdown])
+        parsed = _pdf(path, shown, limits, on_progress, cancelled)
     else:
-        from retrieval.parse.text_reader import read_text
-
-        text, pages, encoding = read_text(data, shown)
-    check()
-    require_words(text, shown)
-    if on_progress is not None:
-        on_progress(len(pages), len(pages))
+        check = _checker(shown, limits, cancelled)
+        check()
+        if kind not in ("docx", "xlsx") and size > limits.max_inflated_bytes:
+            raise TooLarge(
+                f"“{shown}” has {size / MIB:.0f} MiB of text; at most "
+                f"{limits.max_inflated_bytes // MIB} MiB are read. Split it."
+            )
+        parsed = _READERS[kind](data, shown, limits, check)
+        check()
+        require_words(parsed.text, shown)
+        if on_progress is not None:
+            on_progress(len(parsed.pages), len(parsed.pages))
+    receipt = receipt_of(parsed.text, parsed.pages, parsed.source)
     return Document(
-        text=text,
-        pages=pages,
+        text=parsed.text,
+        pages=parsed.pages,
         name=shown,
         media_type=MEDIA_TYPES[kind],
-        language=detect(text),
-        warnings=warnings,
-        encoding=encoding,
+        language=detect(parsed.text),
+        warnings=(*parsed.warnings, *_missing(receipt)),
+        encoding=parsed.encoding,
+        char_boxes=parsed.char_boxes,
+        receipt=receipt,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    text: str
+    pages: tuple[DocumentPage, ...]
+    source: Source
+    warnings: tuple[DocumentWarning, ...] = ()
+    encoding: str | None = None
+    char_boxes: dict[int, tuple[Box | None, ...]] = field(default_factory=dict)
+
+
+# Each reader is imported when its format comes up: the PDF worker process needs none of them.
+def _pdf(
+    path: Path,
+    name: str,
+    limits: ParseLimits,
+    on_progress: Callable[[int, int], None] | None,
+    cancelled: Callable[[], bool] | None,
+) -> _Parsed:
+    from retrieval.parse.pdf_reader import read_pdf
+
+    found = read_pdf(path, name, limits, on_progress, cancelled)
+    return _Parsed(
+        found.text, found.pages, found.source, found.warnings, char_boxes=found.char_boxes
+    )
+
+
+def _docx(data: bytes, name: str, limits: ParseLimits, check: Callable[[], None]) -> _Parsed:
+    from retrieval.parse.docx_reader import read_docx
+
+    text, pages, warnings, source = read_docx(data, name, limits, check)
+    return _Parsed(text, pages, source, warnings)
+
+
+def _xlsx(data: bytes, name: str, limits: ParseLimits, check: Callable[[], None]) -> _Parsed:
+    from retrieval.parse.xlsx_reader import read_xlsx
+
+    text, pages, warnings, source = read_xlsx(data, name, limits, check)
+    return _Parsed(text, pages, source, warnings)
+
+
+def _html(data: bytes, name: str, limits: ParseLimits, check: Callable[[], None]) -> _Parsed:
+    from retrieval.parse.html_reader import read_html
+
+    html, encoding, source = read_html(data, name)
+    hidden = DocumentWarning("hidden_text", "Hidden text in the page was left out.")
+    warnings = (hidden,) if source.left_out.strip() else ()
+    return _Parsed(*assemble([html]), source, warnings, encoding)
+
+
+def _email(data: bytes, name: str, limits: ParseLimits, check: Callable[[], None]) -> _Parsed:
+    from retrieval.parse.email_reader import read_email
+
+    text, warnings, source = read_email(data, name)
+    return _Parsed(*assemble([text]), source, warnings)
+
+
+def _markdown(data: bytes, name: str, limits: ParseLimits, check: Callable[[], None]) -> _Parsed:
+    from retrieval.parse.markdown_reader import read_markdown
+
+    markdown, encoding, source = read_markdown(data, name)
+    return _Parsed(*assemble([markdown]), source, encoding=encoding)
+
+
+def _text(data: bytes, name: str, limits: ParseLimits, check: Callable[[], None]) -> _Parsed:
+    from retrieval.parse.text_reader import read_text
+
+    text, pages, encoding, source = read_text(data, name)
+    return _Parsed(text, pages, source, encoding=encoding)
+
+
+_READERS: dict[Kind, Callable[[bytes, str, ParseLimits, Callable[[], None]], _Parsed]] = {
+    "docx": _docx,
+    "xlsx": _xlsx,
+    "html": _html,
+    "email": _email,
+    "markdown": _markdown,
+    "text": _text,
+}
+
+
+def _missing(receipt: Receipt) -> tuple[DocumentWarning, ...]:
+    count = receipt.figures.missing_count
+    if not count:
+        return ()
+    shown = ", ".join(receipt.figures.missing[:_LISTED])
+    more = f" and {count - _LISTED} more" if count > _LISTED else ""
+    return (
+        DocumentWarning(
+            "figures_missing",
+            f"{count} figure(s) of the file are not in the text that was read: {shown}{more}. "
+            "Check them in the original.",
+        ),
     )
 
 

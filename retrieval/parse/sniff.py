@@ -10,30 +10,37 @@ from typing import Literal
 
 from retrieval.errors import Damaged, Encrypted, TypeMismatch, UnsupportedType
 from retrieval.parse.decode import utf16_without_bom
+from retrieval.parse.email_head import looks_like_email
 from retrieval.parse.names import extension
 
-Kind = Literal["pdf", "docx", "html", "markdown", "text"]
+Kind = Literal["pdf", "docx", "xlsx", "html", "email", "markdown", "text"]
 
 MEDIA_TYPES: dict[Kind, str] = {
     "pdf": "application/pdf",
     "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     "html": "text/html",
+    "email": "message/rfc822",
     "markdown": "text/markdown",
     "text": "text/plain",
 }
-READS = "Fineprint reads PDF, DOCX, HTML, Markdown and TXT."
+READS = "Fineprint reads PDF, DOCX, XLSX, HTML, EML, Markdown and TXT."
 
 _LABELS: dict[Kind, str] = {
     "pdf": "a PDF",
     "docx": "a Word document (DOCX)",
+    "xlsx": "an Excel sheet (XLSX)",
     "html": "an HTML page",
+    "email": "an e-mail (EML)",
     "markdown": "Markdown",
     "text": "plain text",
 }
 _SUFFIXES: dict[Kind, str] = {
     "pdf": ".pdf",
     "docx": ".docx",
+    "xlsx": ".xlsx",
     "html": ".html",
+    "email": ".eml",
     "markdown": ".md",
     "text": ".txt",
 }
@@ -42,9 +49,12 @@ _EXTENSIONS: dict[str, Kind] = {
     ".docx": "docx",
     ".docm": "docx",
     ".dotx": "docx",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
     ".html": "html",
     ".htm": "html",
     ".xhtml": "html",
+    ".eml": "email",
     ".md": "markdown",
     ".markdown": "markdown",
     ".txt": "text",
@@ -65,7 +75,7 @@ class _Foreign:
 _WORD = _Foreign("a Word 97–2003 document (DOC)", "Open it in Word and save it as DOCX.")
 _PICTURE = "Run text recognition (OCR) on it and upload the searchable PDF."
 _ARCHIVE = "Unpack it and upload the documents one by one."
-_TABLE = "Save the sheet as PDF and upload that."
+_TABLE = "Open it in Excel and save it as XLSX."
 _SLIDES = "Save the slides as PDF and upload that."
 
 _MAGIC: tuple[tuple[int, bytes, _Foreign], ...] = (
@@ -90,8 +100,10 @@ _BY_NAME: dict[str, _Foreign] = {
     ".wps": _Foreign("a WPS document", "Save it as DOCX or PDF."),
     ".rtf": _Foreign("a rich text file (RTF)", "Open it in Word and save it as DOCX."),
     ".odt": _Foreign("an OpenDocument text", "Save it as DOCX or PDF."),
-    ".xls": _Foreign("an Excel sheet", _TABLE),
-    ".xlsx": _Foreign("an Excel sheet", _TABLE),
+    ".xls": _Foreign("an Excel 97–2003 sheet (XLS)", _TABLE),
+    ".xlsb": _Foreign("a binary Excel sheet (XLSB)", _TABLE),
+    ".ods": _Foreign("an OpenDocument sheet", "Save it as XLSX."),
+    ".msg": _Foreign("an Outlook message (MSG)", "Open it in Outlook and save it as EML or text."),
     ".ppt": _Foreign("PowerPoint slides", _SLIDES),
     ".pptx": _Foreign("PowerPoint slides", _SLIDES),
     ".zip": _Foreign("a ZIP archive", _ARCHIVE),
@@ -114,7 +126,7 @@ def sniff(data: bytes, name: str) -> Kind:
             )
         raise UnsupportedType(f"“{name}” is {content.what}. {content.remedy} {READS}")
     if promised is None:
-        if suffix == "" or content in ("pdf", "docx", "html"):
+        if suffix == "" or content in ("pdf", "docx", "xlsx", "html"):
             if suffix in _BY_NAME:
                 raise _mismatch(name, suffix, content)
             return content
@@ -162,7 +174,9 @@ def _content(data: bytes, name: str, promised: Kind | None) -> Kind | _Foreign:
     for offset, magic, foreign in _MAGIC:
         if data[offset : offset + len(magic)] == magic and not _is_text_bmp(magic, data):
             return foreign
-    if promised in ("pdf", "docx"):
+    if promised == "email" and looks_like_email(data):
+        return "email"
+    if promised in ("pdf", "docx", "xlsx"):
         if not _is_binary(data):
             return "html" if looks_like_html(data[:1024].decode("latin-1")) else "text"
         raise Damaged(
@@ -206,7 +220,7 @@ def _zip_content(data: bytes, name: str) -> Kind | _Foreign:
     if any(member.startswith("word/") and member.endswith(".xml") for member in members):
         return "docx"
     if any(member.startswith("xl/") for member in members):
-        return _BY_NAME[".xlsx"]
+        return _BY_NAME[".xlsb"] if "xl/workbook.bin" in members else "xlsx"
     if any(member.startswith("ppt/") for member in members):
         return _BY_NAME[".pptx"]
     if "content.xml" in members and "mimetype" in members:
@@ -226,6 +240,8 @@ def _ole_content(data: bytes, name: str) -> _Foreign:
         return _WORD
     if "Workbook".encode("utf-16-le") in data:
         return _BY_NAME[".xls"]
+    if "__substg1.0_".encode("utf-16-le") in data:
+        return _BY_NAME[".msg"]
     if "PowerPoint Document".encode("utf-16-le") in data:
         return _BY_NAME[".ppt"]
     return _Foreign("an old Microsoft Office file", "Save it as DOCX or PDF.")

@@ -6,14 +6,15 @@ from __future__ import annotations
 from retrieval.parse.cleaning import clean_text
 from retrieval.parse.decode import decode
 from retrieval.parse.pages import assemble
+from retrieval.parse.source import Source
 from retrieval.types import DocumentPage
 
 
-def read_text(data: bytes, name: str) -> tuple[str, tuple[DocumentPage, ...], str]:
-    """Text, pages and encoding of a TXT file. Raises Undecodable."""
+def read_text(data: bytes, name: str) -> tuple[str, tuple[DocumentPage, ...], str, Source]:
+    """Text, pages, encoding and second count of a TXT file. Raises Undecodable."""
     raw, encoding = decode(data, name)
     text, pages = assemble(split_pages(clean_text(raw)))
-    return text, pages, encoding
+    return text, pages, encoding, Source(raw)
 
 
 def split_pages(text: str) -> list[str]:

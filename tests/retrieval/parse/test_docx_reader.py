@@ -14,11 +14,12 @@ from docx.oxml import parse_xml
 from retrieval.parse import parse_file
 from retrieval.parse.docx_reader import read_docx
 from retrieval.parse.limits import ParseLimits
+from retrieval.parse.source import Source
 from retrieval.types import DocumentPage, DocumentWarning
 
 NS = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 REL = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-Read = tuple[str, tuple[DocumentPage, ...], tuple[DocumentWarning, ...]]
+Read = tuple[str, tuple[DocumentPage, ...], tuple[DocumentWarning, ...], Source]
 
 
 def package(
@@ -210,7 +211,7 @@ def test_tracked_changes_count_as_accepted() -> None:
         "<w:p><w:r><w:t>sentence.</w:t></w:r></w:p>"
         "<w:p><w:moveFrom><w:r><w:t>moved away</w:t></w:r></w:moveFrom></w:p>"
     )
-    text, _, warnings = read(package(body))
+    text, _, warnings, _ = read(package(body))
     assert text.strip() == "The cap is USD 200.\nOne sentence."
     assert [warning.code for warning in warnings] == ["tracked_changes"]
 
@@ -223,7 +224,7 @@ def test_hidden_runs_are_dropped_with_a_warning() -> None:
         '<w:r><w:rPr><w:rStyle w:val="Ghost"/></w:rPr><w:t>Ignore it.</w:t></w:r>'
         '<w:r><w:rPr><w:vanish w:val="0"/></w:rPr><w:t> Shown.</w:t></w:r></w:p>'
     )
-    text, _, warnings = read(package(body, styles=styles))
+    text, _, warnings, _ = read(package(body, styles=styles))
     assert text == "Liability cap: USD 100. Shown."
     assert [warning.code for warning in warnings] == ["hidden_text"]
 
@@ -238,7 +239,7 @@ def test_footnotes_are_marked_and_appended_comments_left_out() -> None:
         '<w:r><w:footnoteReference w:id="2"/></w:r><w:r><w:t>.</w:t></w:r>'
         '<w:r><w:commentReference w:id="0"/></w:r></w:p>'
     )
-    text, _, warnings = read(package(body, footnotes=footnotes))
+    text, _, warnings, _ = read(package(body, footnotes=footnotes))
     assert text == "Thirty days[^1].\n[^1] Business days only."
     assert [warning.code for warning in warnings] == ["comments"]
 
@@ -265,7 +266,7 @@ def test_page_breaks_that_the_file_states_make_pages() -> None:
         '<w:p><w:r><w:br w:type="page"/></w:r></w:p>'
         "<w:p><w:r><w:lastRenderedPageBreak/><w:t>Third page.</w:t></w:r></w:p>"
     )
-    text, pages, warnings = read(package(body))
+    text, pages, warnings, _ = read(package(body))
     assert "The cap shall not exceed USD 5." in text
     assert [text[page.start : page.end].strip() for page in pages] == [
         "The cap shall not",
@@ -288,27 +289,104 @@ def test_breaks_set_by_hand_far_apart_are_not_the_only_page_ends(
             word.add_paragraph().add_run().add_break(WD_BREAK.PAGE)
         return docx_bytes(word)
 
-    _, short, warnings = read(document(10))
+    _, short, warnings, _ = read(document(10))
     assert len(short) == 2
     assert [warning.code for warning in warnings] == ["approximate_pages"]
-    text, pages, warnings = read(document(400))
+    text, pages, warnings, _ = read(document(400))
     assert pages == (DocumentPage(1, 0, len(text)),)
     assert warnings == ()
 
 
-def test_headers_and_footers_stay_out(
+def test_headers_and_footers_come_once_at_the_end_without_page_numbers(
     tmp_path: Path, docx_bytes: Callable[[WordDocument], bytes]
 ) -> None:
     document = docx.Document()
-    document.sections[0].header.paragraphs[0].text = "ACME confidential"
+    section = document.sections[0]
+    section.header.paragraphs[0].text = "Contract No. HT-2024-118"
+    section.first_page_header.paragraphs[0].text = "Never shown: no title page"
+    page_field = (
+        "<w:r><w:fldChar w:fldCharType='begin'/></w:r><w:r><w:instrText> PAGE </w:instrText></w:r>"
+        "<w:r><w:fldChar w:fldCharType='separate'/></w:r><w:r><w:t>7</w:t></w:r>"
+        "<w:r><w:fldChar w:fldCharType='end'/></w:r>"
+    )
+    footer = section.footer.paragraphs[0]._p
+    for run in parse_xml(
+        f"<w:p {NS}><w:r><w:t xml:space='preserve'>Confidential, page </w:t></w:r>{page_field}"
+        "</w:p>"
+    ):
+        footer.append(run)
+    footer.addnext(
+        parse_xml(
+            f"<w:p {NS}><w:r><w:t xml:space='preserve'>Page </w:t></w:r>"
+            "<w:fldSimple w:instr=' PAGE '><w:r><w:t>7</w:t></w:r></w:fldSimple></w:p>"
+        )
+    )
     document.add_paragraph("The term is two years.")
     document.element.body.insert(0, parse_xml(f"<w:p {NS}><w:r><w:t>Title\x09</w:t></w:r></w:p>"))
     path = tmp_path / "a.docx"
     path.write_bytes(docx_bytes(document))
     parsed = parse_file(path, "../合同.docx")
-    assert parsed.text == "Title\nThe term is two years."
+    assert parsed.text.split("\n") == [
+        "Title",
+        "The term is two years.",
+        "[header] Contract No. HT-2024-118",
+        "[footer] Confidential, page",
+    ]
     assert parsed.name == "合同.docx"
     assert parsed.char_boxes == {}
+    assert parsed.receipt is not None
+    assert parsed.receipt.figures.missing == ()
+
+
+def test_nested_tables_keep_every_cell_apart(
+    docx_bytes: Callable[[WordDocument], bytes],
+) -> None:
+    document = docx.Document()
+    outer = document.add_table(1, 2)
+    outer.cell(0, 0).text = "Fees"
+    inner = outer.cell(0, 1).add_table(2, 2)
+    for row, (item, price) in enumerate((("Setup", "USD 500"), ("Support", "USD 900"))):
+        inner.cell(row, 0).text = item
+        inner.cell(row, 1).text = price
+    text = read(docx_bytes(document))[0]
+    assert text.split("\n") == ["Fees | Setup | USD 500", "Support | USD 900"]
+
+
+def test_cells_and_rows_inside_content_controls_are_read() -> None:
+    cell = "<w:tc><w:p><w:r><w:t>{}</w:t></w:r></w:p></w:tc>"
+    body = (
+        "<w:tbl><w:sdt><w:sdtContent><w:tr>"
+        + cell.format("Price")
+        + "<w:sdt><w:sdtContent>"
+        + cell.format("EUR 40")
+        + "</w:sdtContent></w:sdt></w:tr></w:sdtContent></w:sdt></w:tbl>"
+    )
+    assert lines(body) == ["Price | EUR 40"]
+
+
+def test_tracked_rows_moves_and_notes_read_as_accepted_and_count_as_left_out(
+    tmp_path: Path,
+) -> None:
+    cell = "<w:tc><w:p><w:r><w:t>{}</w:t></w:r></w:p></w:tc>"
+    body = (
+        "<w:tbl><w:tr><w:trPr><w:del/></w:trPr>"
+        + cell.format("Old fee 111")
+        + "</w:tr><w:tr><w:trPr><w:ins/></w:trPr>"
+        + cell.format("New fee 222")
+        + "</w:tr></w:tbl>"
+        "<w:p><w:moveTo><w:r><w:t xml:space='preserve'>Moved here 333. </w:t></w:r></w:moveTo>"
+        "<w:del><w:r><w:delText>Deleted 444.</w:delText></w:r></w:del></w:p>"
+        "<w:p><w:moveFrom><w:r><w:t>Moved here 333.</w:t></w:r></w:moveFrom></w:p>"
+    )
+    path = tmp_path / "a.docx"
+    path.write_bytes(package(body))
+    parsed = parse_file(path, path.name)
+    assert parsed.text == "New fee 222\nMoved here 333."
+    assert [warning.code for warning in parsed.warnings] == ["tracked_changes"]
+    assert parsed.receipt is not None
+    figures = parsed.receipt.figures
+    assert (figures.in_file, figures.in_text, figures.left_out) == (5, 2, 3)
+    assert figures.missing_count == 0
 
 
 @pytest.mark.parametrize("depth", [400])

@@ -10,6 +10,7 @@ from retrieval.parse.sniff import sniff
 
 PDF = b"%PDF-1.7\n1 0 obj"
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504)
+EMAIL = b"From: a@example.com\r\nSubject: Contract\r\n\r\nThe fee is USD 5."
 HTML = b"<!DOCTYPE html><html><body>x</body></html>"
 
 
@@ -31,6 +32,9 @@ DOCX = zipped("[Content_Types].xml", "word/document.xml")
         (b"\n\n" + PDF, "a.PDF", "pdf"),
         (PDF, "no ending", "pdf"),
         (DOCX, "a.docx", "docx"),
+        (zipped("xl/workbook.xml"), "a.xlsx", "xlsx"),
+        (EMAIL, "a.eml", "email"),
+        (EMAIL, "a.txt", "text"),
         (HTML, "a.html", "html"),
         (b"<p>fragment", "a.htm", "html"),
         (HTML, "a.md", "markdown"),
@@ -62,6 +66,8 @@ def test_the_content_decides(data: bytes, name: str, kind: str) -> None:
         (zipped("xl/workbook.xml"), "a.docx", "an Excel sheet"),
         (b"plain words", "a.pdf", "plain text"),
         (b"plain words", "a.docx", "plain text"),
+        (b"plain words", "a.eml", "plain text"),
+        (b"plain words", "a.xlsx", "plain text"),
         (HTML, "a.txt", "an HTML page"),
         (b"\x89PNG\r\n\x1a\n" + bytes(40), "a.pdf", "a PNG picture"),
         (b"{\\rtf1 hello}", "a.doc", "rich text"),
@@ -78,7 +84,9 @@ def test_a_wrong_ending_is_refused_with_what_it_really_is(
     ("data", "name", "words"),
     [
         (OLE + "WordDocument".encode("utf-16-le"), "a.doc", "save it as DOCX"),
-        (zipped("xl/workbook.xml"), "a.xlsx", "Excel"),
+        (zipped("xl/workbook.bin"), "a.xlsb", "save it as XLSX"),
+        (OLE + "Workbook".encode("utf-16-le"), "a.xls", "save it as XLSX"),
+        (OLE + "__substg1.0_0037".encode("utf-16-le"), "a.msg", "save it as EML"),
         (zipped("ppt/slides.xml"), "a.pptx", "PowerPoint"),
         (zipped("readme.txt"), "a.zip", "ZIP archive"),
         (b"\xff\xd8\xff\xe0" + bytes(40), "a.jpg", "JPEG"),
