@@ -112,6 +112,7 @@ def open_engine(settings: Settings, *, keep_kv: bool = False) -> Engine:
             device=device,
             precision=settings.precision,
             reading=settings.reading,
+            kv_format=settings.kv_format,
             disk_folder=settings.kv_dir if keep_kv else None,
             disk_budget=settings.kv_disk_bytes if keep_kv else 0,
             **{name: value for name, value in chosen.items() if value is not None},

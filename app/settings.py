@@ -34,6 +34,7 @@ DEFAULT_MODEL = "smollm2-135m-instruct"
 
 Precision = Literal["auto", "float32", "bfloat16", "int8"]
 Reading = Literal["independent", "chained"]
+KVFormat = Literal["auto", "bf16", "fp16", "fp8_tokens32", "fp8_token_head", "int8", "int4"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
@@ -61,6 +62,9 @@ class Settings(BaseSettings):
     """CPU threads of the engine; None leaves the choice to the engine."""
     block_tokens: int | None = Field(default=None, ge=64, multiple_of=64)
     """Tokens per reading block; None leaves the choice to the engine."""
+    kv_format: KVFormat = "auto"
+    """How KV lies in memory and on the disk; auto is what the model computes in. int8 and fp8 take
+    half of 16 bit, int4 less than a third."""
     kv_budget_mb: int | None = Field(default=None, ge=16)
     """Memory for KV pages (1 MB = 1,000,000 bytes); None leaves the choice to the engine."""
     kv_disk_mb: int | None = Field(default=None, ge=0)

@@ -50,6 +50,10 @@ class BlockReader:
         self, reading: DocumentReading, group: tuple[int, ...]
     ) -> tuple[int, ...]:
         """Read the blocks, or the first of them. Returns those that were read."""
+        if reading.document.anchors and not self._store.pool.format.plain:
+            # An anchor is seen as its page holds it, in whatever groups blocks are read: so its
+            # page must be there before the next block is.
+            group = group[:1]
         while group:
             try:
                 self._compute(reading, group)

@@ -59,8 +59,8 @@ class Engine:
         self.tokenizer = parts.tokenizer
         self.fingerprint = parts.fingerprint
         self._store = parts.store
-        dtype = parts.store.pool.data.dtype
-        self._kv_format = f"{config.resolved_precision()}/{dtype}/{config.reading}"
+        pages = parts.store.pool.format.name
+        self._kv_format = f"{config.resolved_precision()}/{pages}/{config.reading}"
         self._runner = Runner(parts.model, parts.store.pool)
         self._blocks = BlockReader(parts.store, self._runner)
         self._scheduler = Scheduler(config.prefill_chunk, config.resolved_read_tokens())

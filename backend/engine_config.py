@@ -10,6 +10,7 @@ from typing import Literal
 import torch
 
 from backend.layers.linear import Precision
+from kvstore.formats import FormatName
 
 Reading = Literal["independent", "chained"]
 
@@ -25,9 +26,10 @@ class EngineConfig:
     `max_waiting` bounds the queue of requests, `prefill_chunk` (tokens) the length of one step.
     `read_tokens` bounds what is read in one step, which has at least one block; 0 is always one
     block on a CPU, which it keeps busy, and 32,768 tokens on a GPU (see
-    docs/benchmarks/ttft-h200.md). KV is also kept in files of at most `disk_budget` bytes in
-    `disk_folder`, for one engine at a time; without a folder there are none, and a budget of 0
-    removes those that are there.
+    docs/benchmarks/ttft-h200.md). `kv_format` is that of the pages, in memory and on disk (see
+    docs/benchmarks/kv-formats.md); sinks, the question and the answer stay as they were computed.
+    KV is also kept in files of at most `disk_budget` bytes in `disk_folder`, for one engine at a
+    time; without a folder there are none, and a budget of 0 removes those that are there.
     """
 
     model: Path
@@ -35,6 +37,7 @@ class EngineConfig:
     precision: Precision | Literal["auto"] = "auto"
     block_tokens: int = 512
     reading: Reading = "independent"
+    kv_format: FormatName = "auto"
     kv_budget: int = 0
     threads: int = 0
     max_waiting: int = 64

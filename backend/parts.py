@@ -11,6 +11,7 @@ from backend.errors import BackendError
 from backend.loader import load_checkpoint
 from backend.models import Decoder, build_decoder
 from backend.tokenizer import Tokenizer
+from kvstore.formats import page_format
 from kvstore.pool import page_bytes
 from kvstore.store import KVStore
 from kvstore.types import PAGE_TOKENS, KVShape
@@ -44,11 +45,12 @@ def load_parts(config: EngineConfig) -> EngineParts:
     model = build_decoder(checkpoint, precision, device)
     shape = KVShape(model.config.layers, model.config.kv_heads, model.config.head_dim)
     budget = config.resolved_kv_budget()
-    pages = budget // page_bytes(shape, model.compute_dtype)
+    form = page_format(config.kv_format, model.compute_dtype)
+    pages = budget // page_bytes(shape, form)
     if pages < config.block_tokens // PAGE_TOKENS + 1:
         raise BackendError(
             f"A KV budget of {budget} bytes holds {pages} pages, less than one block "
             f"of {config.block_tokens} tokens; raise it"
         )
-    store = KVStore(shape, pages, model.compute_dtype, device)
+    store = KVStore(shape, pages, model.compute_dtype, device, form)
     return EngineParts(model, checkpoint.tokenizer, checkpoint.fingerprint, store)

@@ -1,7 +1,8 @@
 """The page pool: one preallocated tensor, a free list and reference counts.
 
-Layout: `[page, layer, K or V, kv_head, token, channel]`, so that K (and V) of one page and head are
-contiguous: 64 x head_dim elements, a multiple of 128 bytes for head sizes of 64 and more in 16 bit.
+Layout: `[page, layer, K or V, kv_head, *cell]`, so that K (and V) of one page and head are
+contiguous. A cell is [token, channel] in 16 and 32 bit (a multiple of 128 bytes for head sizes of
+64 and more in 16 bit), and a row of bytes in the packed formats (see `kvstore.formats`).
 
 Knows nothing of blocks, documents or eviction. Not thread-safe: the engine's thread owns it.
 """
@@ -13,13 +14,16 @@ from collections.abc import Sequence
 import torch
 
 from kvstore.errors import IntegrityError, PoolExhausted
+from kvstore.formats.plain import PlainFormat
+from kvstore.formats.types import PageFormat, Part
 from kvstore.types import PAGE_TOKENS, KVShape, PageTable
 
+_PARTS: tuple[Part, Part] = (0, 1)
 
-def page_bytes(shape: KVShape, dtype: torch.dtype) -> int:
-    """Bytes of one page."""
-    elements = shape.layers * 2 * shape.kv_heads * PAGE_TOKENS * shape.head_dim
-    return elements * dtype.itemsize
+
+def page_bytes(shape: KVShape, form: PageFormat) -> int:
+    """Bytes of one page, scales and all."""
+    return shape.layers * 2 * shape.kv_heads * form.cell(shape.head_dim).bytes
 
 
 class PagePool:
@@ -30,16 +34,24 @@ class PagePool:
     """
 
     def __init__(
-        self, shape: KVShape, pages: int, dtype: torch.dtype, device: torch.device | str = "cpu"
+        self,
+        shape: KVShape,
+        pages: int,
+        dtype: torch.dtype,
+        device: torch.device | str = "cpu",
+        form: PageFormat | None = None,
     ) -> None:
+        """KV goes in and comes out in `dtype`, and lies in the pages in `form`; None leaves it as
+        it is."""
         if pages < 1:
             raise PoolExhausted(1, 0, pages)
         self.shape = shape
         self.total = pages
+        self.dtype = dtype
+        self.format: PageFormat = form or PlainFormat(dtype)
+        cell = self.format.cell(shape.head_dim)
         self.data = torch.empty(
-            (pages, shape.layers, 2, shape.kv_heads, PAGE_TOKENS, shape.head_dim),
-            dtype=dtype,
-            device=device,
+            (pages, shape.layers, 2, shape.kv_heads, *cell.shape), dtype=cell.dtype, device=device
         )
         # Popped from the end, so that pages are handed out in ascending order at first.
         self._free = list(range(pages - 1, -1, -1))
@@ -89,18 +101,13 @@ class PagePool:
         """Store one layer's KV of consecutive tokens.
 
         `keys`, `values`: [tokens, kv_heads, head_dim], keys before rotation. Tokens fill `pages` in
-        order; the rest of the last page is left as it is.
+        order; the rest of the last page is filled with the last token.
         """
-        tokens = keys.shape[0]
-        whole = tokens // PAGE_TOKENS
-        for slot, source in enumerate((keys, values)):
-            if whole:
-                index = torch.tensor(pages[:whole], device=self.data.device)
-                paged = source[: whole * PAGE_TOKENS].unflatten(0, (whole, PAGE_TOKENS))
-                self.data[index, layer, slot] = paged.transpose(1, 2).to(self.data.dtype)
-            if rest := tokens - whole * PAGE_TOKENS:
-                tail = source[whole * PAGE_TOKENS :].transpose(0, 1)
-                self.data[pages[whole], layer, slot, :, :rest] = tail.to(self.data.dtype)
+        device = self.data.device
+        used = -(-keys.shape[0] // PAGE_TOKENS)
+        places = torch.arange(used * PAGE_TOKENS, device=device).clamp_(max=keys.shape[0] - 1)
+        index = torch.tensor(pages[:used], device=device)
+        self._store(index, places.view(used, PAGE_TOKENS), layer, keys, values)
 
     def write_tokens(
         self,
@@ -111,27 +118,62 @@ class PagePool:
         values: torch.Tensor,
     ) -> None:
         """Store one layer's KV of tokens of many blocks: token i at (`pages[i]`, `slots[i]`), both
-        [tokens] on the pool's device. `keys`, `values` as for `write`."""
-        for slot, source in enumerate((keys, values)):
-            self.data[:, layer, slot][pages, :, slots] = source.to(self.data.dtype)
+        [tokens] on the pool's device. A page's tokens stand in a row, from its first on. `keys`,
+        `values` as for `write`."""
+        if self.format.plain:
+            for part, source in zip(_PARTS, (keys, values), strict=True):
+                self.data[:, layer, part][pages, :, slots] = self.format.encode(source, part)
+            return
+        # Scales need whole pages: each row of `places` has the tokens of one, the last repeated.
+        firsts = (slots == 0).nonzero().view(-1, 1)
+        ends = torch.cat((firsts[1:], firsts.new_tensor([[len(slots)]])))
+        within = torch.arange(PAGE_TOKENS, device=slots.device)
+        places = torch.minimum(firsts + within, ends - 1)
+        self._store(pages[firsts.view(-1)], places, layer, keys, values)
+
+    def _store(
+        self,
+        pages: torch.Tensor,
+        places: torch.Tensor,
+        layer: int,
+        keys: torch.Tensor,
+        values: torch.Tensor,
+    ) -> None:
+        """Fill whole pages with the tokens `places` [pages, 64] of `keys` and `values`."""
+        for part, source in zip(_PARTS, (keys, values), strict=True):
+            self.data[pages, layer, part] = self.format.encode(source[places].transpose(1, 2), part)
 
     def gather(self, table: PageTable) -> tuple[torch.Tensor, torch.Tensor]:
         """KV of a page list.
 
         Returns keys (before rotation) and values, each [layers, kv_heads, tokens, head_dim].
         """
-        index = torch.tensor([ref.page for ref in table.refs], device=self.data.device)
-        picked = self.data.index_select(0, index)
-        merged = picked.permute(2, 1, 3, 0, 4, 5).flatten(3, 4)
+        device = self.data.device
+        index = torch.tensor([ref.page for ref in table.refs], device=device)
+        keep = None
         if any(ref.first != 0 or ref.count != PAGE_TOKENS for ref in table.refs):
             keep = torch.cat(
                 [
                     torch.arange(ref.first, ref.first + ref.count) + slot * PAGE_TOKENS
                     for slot, ref in enumerate(table.refs)
                 ]
-            ).to(self.data.device)
-            merged = merged.index_select(3, keep)
-        return merged[0], merged[1]
+            ).to(device)
+        keys, values = (self._decoded(index, keep, part) for part in _PARTS)
+        return keys, values
+
+    def _decoded(self, pages: torch.Tensor, keep: torch.Tensor | None, part: Part) -> torch.Tensor:
+        """Keys or values of `pages`, of which the tokens `keep` are wanted, counted over all."""
+        layers, heads, width = self.shape.layers, self.shape.kv_heads, self.shape.head_dim
+        tokens = len(pages) * PAGE_TOKENS if keep is None else len(keep)
+        out = self.data.new_empty((layers, heads, tokens, width), dtype=self.dtype)
+        # On a CPU a layer at a time stays in the cache; on a GPU each launch costs.
+        step = 1 if self.data.device.type == "cpu" else layers
+        for first in range(0, layers, step):
+            cells = self.data[:, first : first + step, part].index_select(0, pages)
+            rows = self.format.decode(cells, part, width, self.dtype)
+            rows = rows.permute(1, 2, 0, 3, 4).flatten(2, 3)
+            out[first : first + step] = rows if keep is None else rows.index_select(2, keep)
+        return out
 
     def gather_tokens(
         self, locations: Sequence[tuple[int, int]]
@@ -141,15 +183,21 @@ class PagePool:
         Returns keys (before rotation) and values, each [layers, kv_heads, tokens, head_dim].
         """
         pages, slots = torch.tensor(locations, device=self.data.device).unbind(1)
-        merged = self.data[pages, :, :, :, slots].permute(2, 1, 3, 0, 4)
-        return merged[0], merged[1]
+        keys, values = (
+            self.format.decode_tokens(
+                self.data[:, :, part], pages, slots, part, self.shape.head_dim, self.dtype
+            ).permute(1, 2, 0, 3)
+            for part in _PARTS
+        )
+        return keys, values
 
     def export_pages(self, pages: Sequence[int], tokens: int) -> torch.Tensor:
         """A copy of pages that hold `tokens` tokens, as bytes [pages, bytes of a page] on the CPU.
-        What lies behind the tokens is zero, whatever the pages held before."""
+        Behind the tokens there is nothing of what the pages held before."""
         index = torch.tensor(pages, device=self.data.device)
         copy = self.data.index_select(0, index)
-        if rest := tokens % PAGE_TOKENS:
+        rest = tokens % PAGE_TOKENS
+        if rest and self.format.plain:
             copy[-1, ..., rest:, :] = 0
         return copy.cpu().view(torch.uint8).flatten(1)
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 import torch
 
 from kvstore.errors import BlockEvicted, IntegrityError, PoolExhausted
+from kvstore.formats.types import PageFormat
 from kvstore.pool import PagePool
 from kvstore.tiers.disk import DiskTier
 from kvstore.tiers.types import DocumentLayout
@@ -32,9 +33,15 @@ class KVStore:
     """
 
     def __init__(
-        self, shape: KVShape, pages: int, dtype: torch.dtype, device: torch.device | str = "cpu"
+        self,
+        shape: KVShape,
+        pages: int,
+        dtype: torch.dtype,
+        device: torch.device | str = "cpu",
+        form: PageFormat | None = None,
     ) -> None:
-        self.pool = PagePool(shape, pages, dtype, device)
+        """See `PagePool`."""
+        self.pool = PagePool(shape, pages, dtype, device, form)
         # Least recently used first.
         self._blocks: OrderedDict[bytes, Block] = OrderedDict()
         self._holds: dict[bytes, int] = {}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from app.settings import Precision, Reading
+from app.settings import KVFormat, Precision, Reading
 from app.types import AskOptions
 from eval.errors import BadSwitch
 from eval.runs.material import Source
@@ -44,6 +44,7 @@ class RunSwitches:
     block_tokens: int | None = None
     reading: Reading | None = None
     precision: Precision | None = None
+    kv_format: KVFormat | None = None
     threads: int | None = None
 
 
@@ -58,11 +59,10 @@ class Switches:
 
     def engine_settings(self) -> dict[str, object]:
         """Overrides of the settings by name."""
-        names = ("block_tokens", "reading", "precision", "threads")
-        return {name: getattr(self.run, name) for name in names}
+        return {name: getattr(self.run, name) for name in _ENGINE}
 
 
-_ENGINE = ("reading", "block_tokens", "precision", "threads")
+_ENGINE = ("reading", "block_tokens", "precision", "kv_format", "threads")
 _ASK = tuple(field.name for field in dataclasses.fields(AskOptions))
 _APPLY: dict[Mode, tuple[str, ...]] = {
     "bm25": ("quotes", "closeness", "evidence"),

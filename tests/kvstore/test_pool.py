@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvstore.errors import IntegrityError, PoolExhausted
+from kvstore.formats.plain import PlainFormat
 from kvstore.pool import PagePool, page_bytes
 from kvstore.types import PAGE_TOKENS, KVShape, PageRef, PageTable
 
@@ -63,7 +64,7 @@ def test_exhausted_pool_takes_nothing() -> None:
 
 
 def test_page_bytes() -> None:
-    assert page_bytes(SHAPE, torch.float32) == make_pool(1).data.numel() * 4
+    assert page_bytes(SHAPE, PlainFormat(torch.float32)) == make_pool(1).data.numel() * 4
 
 
 @settings(max_examples=60, deadline=None)
