@@ -30,7 +30,7 @@ from retrieval.errors import ParseError, RetrievalError
 from retrieval.types import DocumentWarning
 
 if TYPE_CHECKING:
-    from backend.engine import Engine
+    from app.engines import AnyEngine
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class Asker(Protocol):
 
     def __call__(
         self,
-        engine: Engine,
+        engine: AnyEngine,
         documents: Sequence[LoadedDocument],
         question: str,
         *,
@@ -67,7 +67,7 @@ class AnswerRuns:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: AnyEngine,
         load: Callable[[str], LoadedDocument],
         conversations: Conversations,
         ask: Asker,

@@ -27,8 +27,7 @@ from backend.errors import (
 from backend.types import Request, SamplingParams, TokenEvent
 
 if TYPE_CHECKING:
-    from backend.engine import Engine
-    from backend.stream import TokenStream
+    from app.engines import AnyEngine, Stream
     from backend.tokenizer import Tokenizer
 
 logger = logging.getLogger(__name__)
@@ -43,7 +42,7 @@ class Completions:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: AnyEngine,
         *,
         limit: int = LIMIT,
         on_finished: Callable[[CompletionRun], None] | None = None,
@@ -65,10 +64,12 @@ class Completions:
         n: int = 1,
         fill_window: bool = False,
         arrived: float | None = None,
+        messages: Sequence[Mapping[str, str]] = (),
     ) -> CompletionRun:
         """Generate `n` choices for each of the prompts (token ids), the choices of the first prompt
         first. With a seed, choice i of a prompt has `seed + i`. `fill_window`: instead of
-        `max_tokens` the answer may have what the model's window leaves.
+        `max_tokens` the answer may have what the model's window leaves. `messages`: the one prompt as
+        chat messages, for model servers elsewhere.
 
         Raises BadRequest (`context_length_exceeded` when it can't fit), TooManyQuestions,
         Unavailable; then nothing is left running.
@@ -85,10 +86,11 @@ class Completions:
             on_cancel=self._engine.cancel,
         )
         self._admit(run, len(wanted))
-        streams: list[TokenStream] = []
+        said = tuple((message["role"], message["content"]) for message in messages)
+        streams: list[Stream] = []
         try:
             for number, (prompt, params) in enumerate(wanted):
-                request = Request(run.choice_id(number), prompt, params)
+                request = Request(run.choice_id(number), prompt, params, messages=said)
                 streams.append(self._engine.generate(request))
         except BackendError as error:
             for stream in streams:
@@ -155,7 +157,7 @@ class Completions:
             self._live -= choices
             self._runs.discard(run)
 
-    def _carry(self, run: CompletionRun, choice: int, stream: TokenStream) -> None:
+    def _carry(self, run: CompletionRun, choice: int, stream: Stream) -> None:
         """Runs in a thread of its own until the choice is over."""
         over = False
         try:

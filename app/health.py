@@ -47,5 +47,5 @@ def _storage(services: Services) -> Check:
 
 def _engine(services: Services) -> Check:
     if not services.engine.alive:
-        return Check("engine", False, "The engine's thread has ended; restart the server.")
+        return Check("engine", False, services.engine.problem)
     return Check("engine", True)

@@ -21,6 +21,7 @@ from app.db.session import Database
 from app.geometry import save_boxes
 from app.jobs import Job, JobQueue, LeaseLost
 from app.pace import PROGRESS_S, Throttle, check, since
+from app.receipts import receipt_json, save_index_figures
 from app.records import find_document, parsed_document
 from app.settings import Settings
 from app.storage import FileStore
@@ -34,7 +35,7 @@ from retrieval.parse import ParseLimits, parse_file
 from retrieval.types import Document
 
 if TYPE_CHECKING:
-    from backend.engine import Engine
+    from app.engines import AnyEngine
 
 NUL = "\0"
 
@@ -48,7 +49,7 @@ class Ingestor:
         database: Database,
         files: FileStore,
         queue: JobQueue,
-        engine: Engine,
+        engine: AnyEngine,
     ) -> None:
         self.settings = settings
         self.database = database
@@ -121,6 +122,7 @@ class Ingestor:
                 {"code": item.code, "message": item.message, "pages": list(item.pages)}
                 for item in document.warnings
             ],
+            receipt=receipt_json(document.receipt),
             created_at=self.database.now(session),
         )
         session.add(version)
@@ -196,6 +198,7 @@ class Ingestor:
                     rows.append(row)
                 if rows:
                     session.execute(insert(table), rows)
+            save_index_figures(session, version_id, document.text, chunks)
             session.execute(
                 update(DocumentRow)
                 .where(DocumentRow.id == job.document_id)

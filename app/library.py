@@ -32,7 +32,7 @@ from app.storage import FileStore, Incoming
 from app.tokens import content_key, kv_key
 
 if TYPE_CHECKING:
-    from backend.engine import Engine
+    from app.engines import AnyEngine
 
 LOCAL = "local"
 """The owner where there are no accounts."""
@@ -54,7 +54,7 @@ class Library:
         queue: JobQueue,
         runner: JobRunner,
         loader: Loader,
-        engine: Engine,
+        engine: AnyEngine,
     ) -> None:
         self.settings = settings
         self.database = database

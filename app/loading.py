@@ -22,7 +22,7 @@ from app.tokens import tokenise
 from retrieval.index import SearchIndex
 
 if TYPE_CHECKING:
-    from backend.engine import Engine
+    from app.engines import AnyEngine
 
 Key = tuple[str, int]
 """Document id and version id."""
@@ -31,7 +31,7 @@ Key = tuple[str, int]
 class Loader:
     """Thread-safe cache of the documents used last."""
 
-    def __init__(self, settings: Settings, database: Database, engine: Engine) -> None:
+    def __init__(self, settings: Settings, database: Database, engine: AnyEngine) -> None:
         self.settings = settings
         self.database = database
         self.engine = engine

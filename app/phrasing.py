@@ -30,7 +30,7 @@ from retrieval.types import Language
 
 if TYPE_CHECKING:
     from app.documents import LoadedDocument
-    from backend.engine import Engine
+    from app.engines import AnyEngine
 
 _log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ NO_PHRASING = Phrasing("off")
 
 
 def phrase(
-    engine: Engine,
+    engine: AnyEngine,
     documents: Sequence[LoadedDocument],
     found: Found,
     citations: Sequence[Citation],
@@ -84,6 +84,7 @@ def phrase(
         document_key=plan.document_key,
         evidence=plan.evidence,
         sink_len=plan.sink_len,
+        messages=plan.messages,
     )
     spans = [citation.quote for citation in citations]
     labels = [citation.clause for citation in citations if citation.clause]
@@ -137,7 +138,7 @@ def phrase(
 
 
 def plan_phrasing(
-    engine: Engine,
+    engine: AnyEngine,
     documents: Sequence[LoadedDocument],
     found: Found,
     citations: Sequence[Citation],
@@ -147,14 +148,18 @@ def plan_phrasing(
 ) -> PromptPlan:
     """The prompt: KV pages of the best document's evidence, the best clauses as text, the question.
 
-    One request reads the pages of one document; quotes of other documents go in as text.
+    One request reads the pages of one document; quotes of other documents go in as text. An engine
+    without pages is given the same evidence as text.
     """
     document = documents[found.best_document]
     evidence: tuple[Span, ...] = ()
+    passages: list[str] = []
     if options.pages:
         chunks = found.chunks(found.best_document)
         evidence = evidence_ranges(document, chunks, max_tokens=options.evidence_tokens)
-    passages: list[str] = []
+        if not engine.attends_pages:
+            passages += [_words_of(document, span) for span in evidence]
+            evidence = ()
     for citation in reversed(citations):
         needed = not evidence or citation.document_id != document.record.id
         if needed or options.reinject != "nothing":
@@ -170,6 +175,12 @@ def plan_phrasing(
         document=document.tokens,
         evidence=evidence,
     )
+
+
+def _words_of(document: LoadedDocument, tokens: Span) -> str:
+    """The text of a token range."""
+    spans = document.token_spans
+    return document.text[int(spans[tokens[0]][0]) : int(spans[tokens[1] - 1][1])]
 
 
 def acceptable(

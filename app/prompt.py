@@ -45,12 +45,14 @@ _FENCE = re.compile(r"<\s*(/?)\s*contract\s*>", re.IGNORECASE)
 class PromptPlan:
     """The prompt of one question. `evidence` holds half-open token ranges of the document, best
     last; empty together with `document_key` when no KV pages are asked for. The evidence stands
-    between `prompt_ids[:sink_len]` and the rest."""
+    between `prompt_ids[:sink_len]` and the rest. `messages`: the prompt without pages as (role,
+    text)."""
 
     prompt_ids: tuple[int, ...]
     document_key: str | None = None
     evidence: tuple[Span, ...] = ()
     sink_len: int = 0
+    messages: tuple[tuple[str, str], ...] = ()
 
 
 def document_sinks(tokenizer: Tokenizer) -> tuple[int, ...]:
@@ -71,9 +73,10 @@ def plan_prompt(
     """The prompt with `passages` (best last) as fenced text next to the question, and with the KV
     pages of `evidence` in the fence before them when a document is given."""
     tail = user_message(question, language, passages)
+    messages = (("system", SYSTEM), ("user", tail))
     if document is None or not evidence:
         rendered = _render(tokenizer, tail)
-        return PromptPlan(tuple(tokenizer.encode(rendered, special=True)))
+        return PromptPlan(tuple(tokenizer.encode(rendered, special=True)), messages=messages)
     head, rest = _halves(tokenizer, tail)
     sinks = tuple(tokenizer.encode(head, special=True))
     return PromptPlan(
@@ -82,6 +85,7 @@ def plan_prompt(
         evidence=tuple(evidence),
         # A document that was read without these sinks gets its evidence before the whole prompt.
         sink_len=len(sinks) if document.sinks == sinks else 0,
+        messages=messages,
     )
 
 

@@ -10,8 +10,7 @@ from app.errors import Conflict, NotReady
 from backend.errors import RequestTooLarge
 
 if TYPE_CHECKING:
-    from backend.engine import Engine
-    from backend.ticket import ReadTicket
+    from app.engines import AnyEngine, Ticket
 
 
 def require_askable(record: DocumentRecord) -> None:
@@ -46,8 +45,8 @@ def require_askable(record: DocumentRecord) -> None:
 
 
 def start_reading(
-    engine: Engine, documents: Sequence[LoadedDocument], *, ingesting_here: bool = False
-) -> tuple[ReadTicket, ...]:
+    engine: AnyEngine, documents: Sequence[LoadedDocument], *, ingesting_here: bool = False
+) -> tuple[Ticket, ...]:
     """Hands the engine those documents it does not know (after a restart it knows none). Returns at
     once, with the tickets of those that it now reads.
 

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from app.documents import LoadedDocument
-    from backend.engine import Engine
+    from app.engines import AnyEngine
 
 RANK_CONSTANT = 2
 """Added to each rank before its reciprocal is taken: small, because only few sentences compete."""
 
 
 def rerank(
-    engine: Engine,
+    engine: AnyEngine,
     found: Found,
     documents: Sequence[LoadedDocument],
     question: str,
@@ -43,7 +43,7 @@ def rerank(
 
 
 def question_likelihood(
-    engine: Engine, candidate: Candidate, documents: Sequence[LoadedDocument], question: str
+    engine: AnyEngine, candidate: Candidate, documents: Sequence[LoadedDocument], question: str
 ) -> float:
     """Mean log-probability (nats a token) of the question after the sentence."""
     sentence = candidate.sentence

@@ -22,8 +22,7 @@ from backend.types import DocumentTokens
 from retrieval.errors import ParseCancelled, ParseError
 
 if TYPE_CHECKING:
-    from backend.engine import Engine
-    from backend.ticket import ReadTicket
+    from app.engines import AnyEngine, Ticket
 
 log = logging.getLogger(__name__)
 
@@ -42,14 +41,20 @@ class Reading:
     tokens: DocumentTokens
     started: float = field(default_factory=time.monotonic)
     throttle: Throttle = field(default_factory=lambda: Throttle(PROGRESS_S))
-    ticket: ReadTicket | None = None
+    ticket: Ticket | None = None
 
 
 class JobRunner:
     """Works on the jobs of this process; with `resume` also on those that others left behind."""
 
     def __init__(
-        self, ingestor: Ingestor, queue: JobQueue, worker: Worker, engine: Engine, *, resume: bool
+        self,
+        ingestor: Ingestor,
+        queue: JobQueue,
+        worker: Worker,
+        engine: AnyEngine,
+        *,
+        resume: bool,
     ) -> None:
         self.ingestor = ingestor
         self.queue = queue

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from app.conversations import Conversations
 from app.db.schema import upgrade
 from app.db.session import Database, make_folder
+from app.errors import BadSettings
 from app.ingest import Ingestor
 from app.jobs import JobQueue
 from app.library import Library
@@ -22,7 +25,12 @@ from app.storage import FileStore
 from app.workers import Worker
 
 if TYPE_CHECKING:
+    from app.engines import AnyEngine
+    from app.remote.engine import RemoteEngine
     from backend.engine import Engine
+    from backend.engine_config import EngineConfig
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +38,7 @@ class Services:
     """What the doors (CLI, REST) need to do their work."""
 
     settings: Settings
-    engine: Engine
+    engine: AnyEngine
     library: Library
     conversations: Conversations
     database: Database
@@ -38,7 +46,7 @@ class Services:
 
 @contextmanager
 def open_services(
-    settings: Settings, *, engine: Engine | None = None, serve: bool = False
+    settings: Settings, *, engine: AnyEngine | None = None, serve: bool = False
 ) -> Iterator[Services]:
     """Open database, files, engine and job threads; close them at the end of the block.
 
@@ -52,11 +60,7 @@ def open_services(
             # Before the model: a second server is told at once.
             make_folder(settings.data_dir)
             stack.enter_context(serve_lock(settings))
-        opened = (
-            stack.enter_context(closing(open_engine(settings, keep_kv=True)))
-            if engine is None
-            else engine
-        )
+        opened = stack.enter_context(closing(_engine_of(settings))) if engine is None else engine
         make_folder(settings.data_dir)
         database = Database(settings.database, busy_timeout_s=settings.busy_timeout_s)
         with closing(database):
@@ -67,7 +71,7 @@ def open_services(
 
 @contextmanager
 def _working(
-    settings: Settings, database: Database, engine: Engine, serve: bool
+    settings: Settings, database: Database, engine: AnyEngine, serve: bool
 ) -> Iterator[Services]:
     files = FileStore(settings.files_dir, max_bytes=settings.max_upload_bytes)
     worker = Worker(database, heartbeat_s=settings.heartbeat_s)
@@ -87,34 +91,84 @@ def _working(
         runner.close()
 
 
+def _engine_of(settings: Settings) -> AnyEngine:
+    return (
+        open_remote_engine(settings)
+        if settings.remote_servers
+        else open_engine(settings, keep_kv=True)
+    )
+
+
+def open_remote_engine(settings: Settings) -> RemoteEngine:
+    """The model servers that the settings name. Documents are tokenised by the tokenizer of the
+    local model. A server that does not answer now is logged, and tried again when it is needed.
+
+    Raises ModelUnavailable, UnknownModel, CheckpointError, BadSettings for an unreadable key."""
+    from app.remote.engine import RemoteEngine
+    from app.remote.servers import Servers
+    from backend.loader import load_checkpoint
+
+    checkpoint = load_checkpoint(resolve(settings))
+    servers = Servers(
+        settings.remote_servers,
+        settings.remote_model or "",
+        api_key=_key(settings.remote_key_file),
+        timeout_s=settings.remote_timeout_s,
+    )
+    engine = RemoteEngine(
+        servers,
+        checkpoint.tokenizer,
+        checkpoint.fingerprint,
+        context_tokens=settings.remote_context_tokens,
+    )
+    for problem in engine.check():
+        _log.warning("model server not usable now: %s", problem)
+    return engine
+
+
+def _key(path: Path | None) -> str:
+    if path is None:
+        return "none"
+    try:
+        return path.expanduser().read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSettings(f"FINEPRINT_REMOTE_KEY_FILE: {path} is not readable: {error}") from error
+
+
 def open_engine(settings: Settings, *, keep_kv: bool = False) -> Engine:
     """The engine with the model that the settings name. `keep_kv`: what it reads is kept in the
     data folder, and found there; without it (benchmarks) it starts with nothing.
 
     Raises ModelUnavailable, UnknownModel, CheckpointError, BackendError."""
     # Here, because torch takes seconds to import and most commands need no engine.
+    from backend.engine import Engine
+
+    return Engine.open(engine_config(settings, keep_kv=keep_kv))
+
+
+def engine_config(settings: Settings, *, keep_kv: bool = False) -> EngineConfig:
+    """What the settings say about the engine (see `open_engine`). Raises ModelUnavailable and
+    UnknownModel."""
     import torch
 
-    from backend.engine import Engine
     from backend.engine_config import EngineConfig
 
     device = settings.device
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    chosen = {
+    chosen: dict[str, Any] = {
         "threads": settings.threads,
         "block_tokens": settings.block_tokens,
         "kv_budget": None if settings.kv_budget_mb is None else settings.kv_budget_mb * 1_000_000,
     }
-    return Engine.open(
-        EngineConfig(
-            model=resolve(settings),
-            device=device,
-            precision=settings.precision,
-            reading=settings.reading,
-            kv_format=settings.kv_format,
-            disk_folder=settings.kv_dir if keep_kv else None,
-            disk_budget=settings.kv_disk_bytes if keep_kv else 0,
-            **{name: value for name, value in chosen.items() if value is not None},
-        )
+    return EngineConfig(
+        model=resolve(settings),
+        device=device,
+        precision=settings.precision,
+        linear_format=settings.linear_format,
+        reading=settings.reading,
+        kv_format=settings.kv_format,
+        disk_folder=settings.kv_dir if keep_kv else None,
+        disk_budget=settings.kv_disk_bytes if keep_kv else 0,
+        **{name: value for name, value in chosen.items() if value is not None},
     )

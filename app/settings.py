@@ -13,9 +13,10 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 import platformdirs
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
@@ -35,6 +36,7 @@ DEFAULT_MODEL = "smollm2-135m-instruct"
 Precision = Literal["auto", "float32", "bfloat16", "int8"]
 Reading = Literal["independent", "chained"]
 KVFormat = Literal["auto", "bf16", "fp16", "fp8_tokens32", "fp8_token_head", "int8", "int4"]
+LinearFormat = Literal["dense", "fp8"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
@@ -56,6 +58,8 @@ class Settings(BaseSettings):
     """auto (a GPU if there is one), cpu or cuda[:n]."""
     precision: Precision = "auto"
     """Of weights and arithmetic; auto leaves the choice to the engine (by hardware)."""
+    linear_format: LinearFormat = "dense"
+    """Of a layer's products: dense as the precision says, or fp8 (GPUs with bfloat16 only)."""
     reading: Reading = "independent"
     """Whether a block sees the anchors of earlier blocks (chained) or only the sinks."""
     threads: int | None = Field(default=None, ge=1, le=1024)
@@ -70,6 +74,21 @@ class Settings(BaseSettings):
     kv_disk_mb: int | None = Field(default=None, ge=0)
     """Disk for KV pages in `data_dir`, so that nothing is read again after a restart; 0 keeps none
     and removes those there. None is a fifth of what is free on that disk."""
+
+    remote_urls: str | None = None
+    """OpenAI-compatible servers that write instead of the bundled engine, as base URLs with
+    commas between them: http://10.0.0.5:8000/v1,http://10.0.0.6:8000/v1"""
+    remote_model: str | None = None
+    """The model's name on those servers."""
+    remote_key_file: Path | None = None
+    """A file with the key that is sent to them."""
+    remote_timeout_s: float = Field(default=60.0, gt=0)
+    """The longest silence of a remote server."""
+    remote_context_tokens: int = Field(default=32768, ge=2048)
+    """The window of the model on the servers."""
+    remote_evidence_tokens: int = Field(default=6000, ge=256)
+    """At most so many tokens of a document go along with a question (counted by the local
+    tokenizer)."""
 
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)
@@ -119,6 +138,26 @@ class Settings(BaseSettings):
         if url.drivername.startswith("sqlite") and not url.database:
             raise ValueError("an SQLite URL needs a file: sqlite:////folder/fineprint.sqlite")
         return url.render_as_string(hide_password=False)
+
+    @field_validator("remote_urls")
+    @classmethod
+    def _known_servers(cls, value: str | None) -> str | None:
+        for url in (value or "").split(","):
+            parts = urlsplit(url.strip())
+            if value is not None and (parts.scheme not in ("http", "https") or not parts.hostname):
+                raise ValueError(f"{url.strip()!r} is no base URL, such as http://10.0.0.5:8000/v1")
+        return value
+
+    @model_validator(mode="after")
+    def _named_model(self) -> Settings:
+        if self.remote_urls is not None and not self.remote_model:
+            raise ValueError("FINEPRINT_REMOTE_URLS needs FINEPRINT_REMOTE_MODEL, the model's name")
+        return self
+
+    @property
+    def remote_servers(self) -> tuple[str, ...]:
+        """Base URLs of the model servers; empty for the bundled engine."""
+        return tuple(url.strip() for url in (self.remote_urls or "").split(",") if url.strip())
 
     @property
     def database(self) -> str:

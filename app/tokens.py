@@ -22,7 +22,7 @@ from backend.types import DocumentTokens
 from retrieval.anchors import pick_anchors
 
 if TYPE_CHECKING:
-    from backend.engine import Engine
+    from app.engines import AnyEngine
 
 FORMAT = 1
 NAME = "tokens.npz"
@@ -40,7 +40,7 @@ def tokenise(
     folder: Path,
     text: str,
     owner: str,
-    engine: Engine,
+    engine: AnyEngine,
     *,
     anchors_per_block: int,
     cancelled: Callable[[], None] | None = None,

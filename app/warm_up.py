@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from backend.types import Request, SamplingParams
 
 if TYPE_CHECKING:
-    from backend.engine import Engine
+    from app.engines import AnyEngine
 
 
-def warm_up(engine: Engine) -> None:
+def warm_up(engine: AnyEngine) -> None:
     """Generates two tokens. Raises what the engine raises, before anyone has asked."""
     prompt = tuple(engine.tokenizer.encode("What is the term of this agreement?"))
     for _ in engine.generate(Request("warm-up", prompt, SamplingParams(max_tokens=2))):

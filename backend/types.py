@@ -81,6 +81,7 @@ class Request:
     evidence: tuple[tuple[int, int], ...] = ()
     sink_len: int = 0
     anchors: tuple[int, ...] = ()
+    messages: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

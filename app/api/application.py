@@ -18,21 +18,24 @@ from app.api.metrics import Metrics
 from app.api.middleware import BODY_LIMIT, PROMPT_LIMIT, RequestLayer
 from app.api.routes import API_PREFIX, answers, comparisons, conversations, documents, health
 from app.api.unknown import unknown_addresses
-from app.ask import ask
+from app.asker import asker_for
 from app.services import Services
 
 _DESCRIPTION = "Upload long contracts, ask questions, get answers with checked quotes."
 
 
-def create_app(services: Services, *, asker: Asker = ask, local_only: bool = False) -> FastAPI:
+def create_app(
+    services: Services, *, asker: Asker | None = None, local_only: bool = False
+) -> FastAPI:
     """The application over open services. `local_only` refuses Host names other than localhost:
-    use it whenever only this machine is to be served. `asker` answers one question."""
+    use it whenever only this machine is to be served. `asker` answers one question; by default
+    as the settings say."""
     metrics = Metrics()
     runs = AnswerRuns(
         services.engine,
         services.library.load,
         services.conversations,
-        asker,
+        asker or asker_for(services.settings),
         on_finished=metrics.observe_answer,
     )
     metrics.watch(lambda: runs.waiting, lambda: runs.running)

@@ -14,7 +14,7 @@ import typer
 
 from app.answer_run import AnswerRun
 from app.answers import AnswerRuns
-from app.ask import ask
+from app.asker import asker_for
 from app.cli.intake import Intake, take_in
 from app.cli.reporting import INTERRUPTED, fail, note
 from app.errors import NotFound
@@ -69,7 +69,7 @@ def _answered(services: Services, intake: Intake, question: str, *, as_json: boo
         services.engine,
         services.library.load,
         services.conversations,
-        ask,
+        asker_for(services.settings),
         workers=1,
     )
     with closing(runs):

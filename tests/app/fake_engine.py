@@ -73,6 +73,7 @@ class FakeEngine:
     """`pace`: seconds a block; `fails`: the error of every read; `room`: tokens it can hold."""
 
     def __init__(self, *, pace: float = 0.0, fails: str = "", room: int = 10**9) -> None:
+        self.attends_pages = True
         self.tokenizer = WordTokenizer()
         self.fingerprint = "fake-1"
         self.block_tokens = 64

@@ -85,6 +85,7 @@ class ScriptedEngine:
         self, reply: str = "", finish: FinishReason = "stop", read: float = 1.0, fail: str = ""
     ) -> None:
         self.reply, self.finish, self.read_share, self.fail = reply, finish, read, fail
+        self.attends_pages = True
         self.tokenizer = PlainTokenizer()
         self.requests: list[Request] = []
         self.closed = False

@@ -36,7 +36,7 @@ class Engine:
 
 
 def test_a_cancel_before_the_request_reaches_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = SimpleNamespace(prompt_ids=(1,), document_key=None, evidence=(), sink_len=0)
+    plan = SimpleNamespace(prompt_ids=(1,), document_key=None, evidence=(), sink_len=0, messages=())
     monkeypatch.setattr(phrasing, "plan_phrasing", lambda *_: plan)
     engine, cancelled = Engine(), threading.Event()
     cancelled.set()

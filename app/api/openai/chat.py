@@ -53,5 +53,10 @@ def _start(
     ]
     prompt = chat_prompt(services.engine.tokenizer, messages)
     return completions.start(
-        [prompt], sampling, n=body.n, fill_window=body.limit is None, arrived=arrived
+        [prompt],
+        sampling,
+        n=body.n,
+        fill_window=body.limit is None,
+        arrived=arrived,
+        messages=messages,
     )
