@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli import ask, compare, db, doctor, documents, models, terms
+from app.cli import ask, compare, db, doctor, documents, models, receipt, terms
 
 COMMANDS_GROUP = "fineprint.commands"
 
@@ -33,6 +33,7 @@ def build() -> typer.Typer:
     program.command("ask")(ask.command)
     program.command("compare")(compare.command)
     program.command("doctor")(doctor.command)
+    program.command("receipt")(receipt.command)
     program.command("terms")(terms.command)
     program.add_typer(documents.commands, name="documents")
     program.add_typer(models.commands, name="models")

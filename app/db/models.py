@@ -126,6 +126,8 @@ class VersionRow(Base):
     warnings: Mapped[list[Any]]
     indexed: Mapped[bool] = mapped_column(Boolean, default=False)
     """Clauses and chunks are complete."""
+    receipt: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True), deferred=True)
+    """What parsing and then indexing counted; null: taken in before there were receipts."""
     created_at: Mapped[float]
 
 

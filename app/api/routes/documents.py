@@ -31,6 +31,7 @@ from app.key_terms import terms_of_stored
 from app.library import Library
 from app.names import display_name
 from app.readiness import require_askable
+from app.receipts import stored_receipt
 
 router = APIRouter(prefix=f"{API_PREFIX}/documents", tags=["documents"])
 
@@ -168,8 +169,9 @@ async def get_terms(
 
 @router.get("/{document_id}/receipt")
 def get_receipt(document_id: DocumentId, services: ServicesDep) -> ReceiptPublic:
-    """What ingestion got from each page, with warnings."""
-    return ReceiptPublic.of(_loaded(services.library, document_id))
+    """What ingestion got from each page, figures found against figures kept, and warnings."""
+    document = _loaded(services.library, document_id)
+    return ReceiptPublic.of(document, stored_receipt(services.database, document_id))
 
 
 @router.get(

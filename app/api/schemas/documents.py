@@ -7,6 +7,7 @@ from typing import Literal
 
 from app.api.schemas.common import Entity, FaultPublic, Public, WarningPublic
 from app.documents import DocumentRecord, DocumentStatus, LoadedDocument, ProgressUnit, Stage
+from retrieval.receipt import Receipt
 from retrieval.types import Language
 
 
@@ -121,17 +122,36 @@ class ClausePublic(Entity):
         ]
 
 
-class PageReceipt(Public):
-    """What was got from one page."""
+class PageReceiptPublic(Public):
+    """What was got from one page. `method`: text, ocr (recognised in its picture), empty or
+    unreadable. `garbled`: share of its characters that can't be decoded. `garbled` and `tables`
+    are null for documents that were taken in before they were counted."""
 
     number: int
     label: str | None
     method: str
     characters: int
+    garbled: float | None
+    tables: int | None
+
+
+class FiguresPublic(Public):
+    """Figures of the file, counted by a pass of their own, against those that can be searched.
+    `left_out`: in running headers and footers, hidden or deleted text. `missing_count` were lost;
+    `missing` lists the first 50."""
+
+    in_file: int
+    in_text: int
+    in_index: int | None
+    left_out: int
+    missing_count: int
+    missing: list[str]
 
 
 class ReceiptPublic(Public):
-    """What ingestion made of a file, page by page, so that lost text can be seen."""
+    """What ingestion made of a file, page by page, so that lost text can be seen. `garbled`,
+    `tables`, `empty_pages` and `figures` are null for documents that were taken in before they
+    were counted: upload those again."""
 
     object: Literal["document.receipt"] = "document.receipt"
     document_id: str
@@ -142,11 +162,17 @@ class ReceiptPublic(Public):
     tokens: int
     clauses: int
     chunks: int
-    pages: list[PageReceipt]
+    garbled: float | None
+    tables: int | None
+    empty_pages: list[int] | None
+    figures: FiguresPublic | None
+    pages: list[PageReceiptPublic]
     warnings: list[WarningPublic]
 
     @classmethod
-    def of(cls, document: LoadedDocument) -> ReceiptPublic:
+    def of(cls, document: LoadedDocument, receipt: Receipt | None) -> ReceiptPublic:
+        """`receipt` is what was counted when the document was taken in."""
+        counted = {} if receipt is None else {page.number: page for page in receipt.pages}
         return cls(
             document_id=document.record.id,
             name=document.record.name,
@@ -156,12 +182,18 @@ class ReceiptPublic(Public):
             tokens=len(document.tokens.token_ids),
             clauses=len(document.clauses),
             chunks=len(document.index.chunks),
+            garbled=None if receipt is None else receipt.garbled,
+            tables=None if receipt is None else receipt.tables,
+            empty_pages=None if receipt is None else list(receipt.empty_pages),
+            figures=None if receipt is None else FiguresPublic.model_validate(receipt.figures),
             pages=[
-                PageReceipt(
+                PageReceiptPublic(
                     number=page.number,
                     label=page.label,
                     method=page.method,
                     characters=len(document.text[page.start : page.end].strip()),
+                    garbled=counted[page.number].garbled if page.number in counted else None,
+                    tables=counted[page.number].tables if page.number in counted else None,
                 )
                 for page in document.pages
             ],
