@@ -22,7 +22,6 @@ from app.geometry import save_boxes
 from app.jobs import Job, JobQueue, LeaseLost
 from app.pace import PROGRESS_S, Throttle, check, since
 from app.receipts import receipt_json, save_index_figures
-from app.receipts import receipt_json, save_index_figures
 from app.records import find_document, parsed_document
 from app.settings import Settings
 from app.storage import FileStore
@@ -199,7 +198,6 @@ class Ingestor:
                     rows.append(row)
                 if rows:
                     session.execute(insert(table), rows)
-            save_index_figures(session, version_id, document.text, chunks)
             save_index_figures(session, version_id, document.text, chunks)
             session.execute(
                 update(DocumentRow)
