@@ -15,6 +15,7 @@ from typing import Literal
 
 from app.events import AnswerCompleted, AnswerDelta, AnswerEvent, AnswerFailed
 from app.questions import Question
+from app.timeline import Timeline
 from app.types import Turn
 
 CANCELLED = "cancelled"
@@ -47,6 +48,7 @@ class AnswerRun:
         self._lonely_since: float | None = time.monotonic()
         self._finished_at: float | None = None
         self._done = threading.Event()
+        self.timeline = Timeline()
 
     @property
     def state(self) -> RunState:
@@ -108,9 +110,11 @@ class AnswerRun:
     def begin(self) -> None:
         """A worker took the run up."""
         self._state = "in_progress"
+        self.timeline.note("taken_up")
 
     def publish(self, event: AnswerEvent) -> None:
         """Appends an event and wakes the followers. A completed or error event ends the run."""
+        self.timeline.note(_named(event))
         with self._lock:
             self._events.append(event)
             if isinstance(event, AnswerCompleted | AnswerFailed):
@@ -125,3 +129,10 @@ class AnswerRun:
         if isinstance(event, AnswerFailed):
             return "cancelled" if event.code == CANCELLED else "failed"
         return "cancelled" if event.answer.finish_reason == CANCELLED else "completed"
+
+
+def _named(event: AnswerEvent) -> str:
+    """The mark of an event on the timeline; each counts the first time."""
+    if isinstance(event, AnswerDelta):
+        return f"first_{event.kind}"
+    return event.type.removeprefix("answer.")

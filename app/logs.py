@@ -21,7 +21,7 @@ def configure_logging(settings: Settings) -> None:
     logging.basicConfig(level=settings.log_level, handlers=[handler], force=True)
     if settings.log_level != "DEBUG":
         # They tell of every migration and every request to ourselves.
-        for name in ("alembic", "httpx", "httpcore"):
+        for name in ("alembic", "httpx", "httpx2", "httpcore", "httpcore2"):
             logging.getLogger(name).setLevel(logging.WARNING)
 
 

@@ -7,7 +7,6 @@ routes.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
@@ -18,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app import request_id
 from app.api import problems
 from app.api.metrics import Metrics
+from app.timeline import begin_request
 
 BODY_LIMIT = 1_000_000
 """Bytes of a request body that is no upload; the longest allowed question is far below."""
@@ -57,7 +57,7 @@ class RequestLayer:
             return
         headers = Headers(scope=scope)
         assigned = request_id.begin(headers.get("x-request-id"))
-        started = time.perf_counter()
+        clock = begin_request()
         status = 500
         response_started = False
 
@@ -68,6 +68,8 @@ class RequestLayer:
                 response_started = True
                 _mark(MutableHeaders(scope=message), assigned)
             await send(message)
+            if message["type"] == "http.response.body" and message.get("body"):
+                clock.sent()
 
         try:
             refusal = self._refusal(scope, headers)
@@ -82,7 +84,7 @@ class RequestLayer:
                 raise
             await problem(scope, receive, send_marked)
         finally:
-            self._metrics.observe_request(scope, status, time.perf_counter() - started)
+            self._metrics.observe_request(scope, status, clock.done())
 
     def _refusal(self, scope: Scope, headers: Headers) -> problems.Problem | None:
         host = headers.get("host", "")

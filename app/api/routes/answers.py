@@ -16,6 +16,7 @@ from app.api.deps import RunsDep, ServicesDep
 from app.api.following import event_stream, finished_or_left
 from app.api.routes import API_PREFIX
 from app.api.schemas.answers import AnswerCreate, AnswerPublic
+from app.api.schemas.timeline import TimelinePublic
 from app.errors import NotFound
 from app.events import AnswerFailed
 from app.questions import check_question
@@ -71,6 +72,12 @@ async def follow_answer(
 ) -> Response:
     """The events of an answer after `Last-Event-ID`, those to come included."""
     return event_stream(runs.get(answer_id), after=last_event_id)
+
+
+@router.get("/{answer_id}/timeline")
+def answer_timeline(answer_id: str, runs: RunsDep) -> TimelinePublic:
+    """When what happened to an answer, for as long as its stream can be taken up again."""
+    return TimelinePublic.of(runs.get(answer_id))
 
 
 @router.post("/{answer_id}/cancel", status_code=202)
