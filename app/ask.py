@@ -1,7 +1,8 @@
 """One question about one or more documents, from the question to the checked answer.
 
 The answer leads with sentences that retrieval chose, as exact spans of the document, so the first
-words come at once and are the document's own. The model's phrasing follows only as far as every
+words come at once and are the document's own; what they refer to, lean on or amend stands with
+them. The model's phrasing follows only as far as every
 figure, date, clause number, name and negation in it stands in those spans; what fails is not
 shown. Whether a document answers at all is decided by retrieval, never by the model's word.
 
@@ -17,20 +18,19 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from app.answer import wording
-from app.answer.checks import check_quotes
-from app.answer.citations import nearest_clauses
-from app.answer.evidence import Found, find, lead, missing_clauses
+from app.answer.evidence import Found, find, missing_clauses
 from app.errors import BadQuestion
 from app.events import (
     AnswerCompleted,
     AnswerCreated,
     AnswerDelta,
     AnswerEvent,
-    CheckDone,
-    CitationFound,
     CoverageChanged,
 )
+from app.followup import standalone
+from app.opening import open_answer, open_list, tell
 from app.phrasing import NO_PHRASING, Phrasing, phrase
+from app.refusal import nearest, refusal
 from app.rerank import rerank
 from app.types import (
     Answer,
@@ -48,14 +48,14 @@ from retrieval.types import DocumentWarning, Language
 
 if TYPE_CHECKING:
     from app.documents import LoadedDocument
-    from backend.engine import Engine
+    from app.engines import AnyEngine
 
 MAX_QUESTION_CHARS = 4000
 _DEFAULT_OPTIONS = AskOptions()
 
 
 def ask(
-    engine: Engine,
+    engine: AnyEngine,
     documents: Sequence[LoadedDocument],
     question: str,
     *,
@@ -67,11 +67,11 @@ def ask(
 ) -> Iterator[AnswerEvent]:
     """Answer a question, step by step; the last event is `AnswerCompleted`.
 
-    `history` is accepted for the conversation's sake and not used yet: a follow-up without words
-    of its own gets "not found" rather than a guess. `search` finds the evidence; an evaluation
-    puts controls in its place. Raises BadQuestion before the first event for a question that is
-    empty or too long, and lets retrieval's errors through. An error of the engine leaves the quoted
-    answer standing and is told as a warning.
+    A question that leans on `history` is looked for in the standalone form that `AnswerCreated`
+    tells. `search` finds the evidence; an evaluation puts controls in its place. Raises
+    BadQuestion before the first event for a question that is empty or too long, and lets
+    retrieval's errors through. An error of the engine leaves the quoted answer standing and is told
+    as a warning.
     """
     started = time.perf_counter()
     question = validate_question(question)
@@ -79,36 +79,49 @@ def ask(
         raise BadQuestion("Name at least one document to ask about.")
     language = detect(question)
     stop = cancelled or threading.Event()
-    yield AnswerCreated(request_id, question, language, tuple(d.record.id for d in documents))
+    rewritten = None
+    if options.follow_up:
+        rewritten = standalone(question, history, list_limit=options.list_limit)
+    asked = tuple(document.record.id for document in documents)
+    yield AnswerCreated(request_id, question, language, asked, rewritten)
     yield CoverageChanged(coverage(engine, documents))
+    question = rewritten or question
 
     found = search(documents, question)
     absent = missing_clauses(documents, question)
-    if absent or not found.answerable:
-        notice = _refusal(documents, found, absent, language, coverage(engine, documents))
+    opening = open_list(documents, question, language, options)
+    if not (opening.places if opening else found.answerable and not absent):
+        notice = refusal(
+            documents, found, absent, language, coverage(engine, documents),
+            listed=opening.head if opening else "",
+        )  # fmt: skip
         yield AnswerDelta(notice, "notice")
         yield AnswerCompleted(
-            _answer(engine, documents, found, language, notice, started, status="not_found")
+            _answer(
+                engine,
+                documents,
+                found,
+                language,
+                notice,
+                started,
+                status="not_found",
+                rewritten=rewritten,
+            )  # fmt: skip
         )
         return
 
-    if options.rerank:
-        found = rerank(engine, found, documents, question)
-    lines, citations = lead(found, documents, language, options)
-    text = "\n".join(lines)
-    yield AnswerDelta(text, "quote")
+    if opening is None:
+        if options.rerank:
+            found = rerank(engine, found, documents, question)
+        opening = open_answer(found, documents, question, language, options)
     first_token = time.perf_counter()
-    for number, citation in enumerate(citations, start=1):
-        yield CitationFound(number, citation)
-    checks = check_quotes(lines, citations, documents)
-    for check in checks:
-        yield CheckDone(check)
+    text, checks = yield from tell(opening, documents, language)
 
     phrasing: Phrasing = NO_PHRASING
-    if options.phrase and not stop.is_set():
+    if options.phrase and opening.in_force and not opening.exhaustive and not stop.is_set():
         phrasing = yield from phrase(
-            engine, documents, found, citations, question, language, request_id, stop, options,
-            offset=len(text),
+            engine, documents, found, opening.in_force, question, language, request_id, stop,
+            options, offset=len(text),
         )  # fmt: skip
         text += phrasing.text
 
@@ -128,11 +141,12 @@ def ask(
             text,
             started,
             status="answered" if complete and not stop.is_set() else "partial",
-            citations=citations,
+            citations=opening.citations,
             checks=(*checks, *phrasing.checks),
             phrasing=phrasing,
             first_token=first_token,
             cancelled=stop.is_set(),
+            rewritten=rewritten,
         )  # fmt: skip
     )
 
@@ -153,7 +167,7 @@ def validate_question(question: str) -> str:
     return cleaned
 
 
-def coverage(engine: Engine, documents: Sequence[LoadedDocument]) -> Coverage:
+def coverage(engine: AnyEngine, documents: Sequence[LoadedDocument]) -> Coverage:
     """Tokens read of all tokens of the documents, by the engine's account or the record's,
     whichever is more: a document read before a restart counts as read, its KV is made again."""
     read = total = 0
@@ -164,36 +178,8 @@ def coverage(engine: Engine, documents: Sequence[LoadedDocument]) -> Coverage:
     return Coverage(min(read, total), total)
 
 
-def _refusal(
-    documents: Sequence[LoadedDocument],
-    found: Found,
-    absent: Sequence[str],
-    language: Language,
-    read: Coverage,
-) -> str:
-    """The words of a "not found" answer: what is missing, what came near, what was unreadable."""
-    parts = [wording.no_such_clause(language, absent, len(documents))] if absent else []
-    silent = found.absent
-    if silent:
-        parts.append(wording.not_mentioned(language, silent, len(documents)))
-    parts.append(wording.not_found(language, read, len(documents)))
-    best = documents[found.best_document]
-    near = nearest_clauses(best, found.evidence[found.best_document].hits)
-    if near:
-        parts.append(wording.nearest(language, [wording.near(language, item) for item in near]))
-    pages = [page for document in documents for page in unread_pages(document)]
-    if pages:
-        parts.append(wording.unread_pages(language, pages))
-    return (" " if language == "en" else "").join(parts)
-
-
-def unread_pages(document: LoadedDocument) -> tuple[int, ...]:
-    """Pages whose text could not be read, so that an answer may stand there unseen."""
-    return tuple(page.number for page in document.pages if page.method in ("empty", "unreadable"))
-
-
 def _answer(
-    engine: Engine,
+    engine: AnyEngine,
     documents: Sequence[LoadedDocument],
     found: Found,
     language: Language,
@@ -206,6 +192,7 @@ def _answer(
     phrasing: Phrasing = NO_PHRASING,
     first_token: float | None = None,
     cancelled: bool = False,
+    rewritten: str | None = None,
 ) -> Answer:
     now = time.perf_counter()
     timings, usage = phrasing.timings, phrasing.usage
@@ -213,8 +200,6 @@ def _answer(
     if phrasing.use == "failed":
         message = f"The model could not phrase the answer: {phrasing.error}"
         warnings.append(DocumentWarning("phrasing_failed", message))
-    best = found.best_document
-    near = nearest_clauses(documents[best], found.evidence[best].hits)
     return Answer(
         answer=text,
         status=status,
@@ -238,7 +223,8 @@ def _answer(
             completion_tokens=usage.completion_tokens if usage else 0,
         ),
         finish_reason="cancelled" if cancelled else phrasing.finish_reason,
-        nearest=near if status == "not_found" else (),
+        nearest=nearest(documents, found) if status == "not_found" else (),
         warnings=tuple(warnings),
         phrasing=phrasing.use,
+        standalone_question=rewritten,
     )

@@ -1,4 +1,4 @@
-"""Clause numbers of a document, to look up the clauses that a question names.
+"""Clause numbers of a document, to look up the clauses that a question or a quote names.
 
 "Section 12.3(b)", "第12条" and "第十二条" are looked up by value. It does not know which of two
 clauses with one number (contract and annex) is meant: the longer one comes first.
@@ -8,16 +8,55 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from retrieval.clauses import label, path
 from retrieval.figures import find_figures
-from retrieval.folding import fold
+from retrieval.folding import fold, fold_in_place
 from retrieval.headings import roman
 from retrieval.numerals import chinese_number
 from retrieval.types import Clause
 
 _WORD = re.compile(r"^(?:article|section|clause|part|chapter)\s*[-–]?\s*")
+_MORE = re.compile(
+    r"\s*(?:,|and|or|to|&|、|和|及|或)+\s*(?P<n>\d+(?:\.\d+)*(?:\s?\([a-z0-9]{1,4}\))*)"
+)
+_ELSEWHERE = re.compile(
+    r"\s*(?:\([^)]{0,60}\)\s*)?(?:of|in|under|to)\s+(?:the\s+)?(?!th(?:is|e)\s+(?:agreement|contract)\b"
+    r"|this\b|our\b|said\b|agreement\b|contract\b|schedule\b|annex\b)"
+    r"(?:[a-z0-9.,&'’-]+\s+){0,6}?(?:acts?|code|law|regulations?|rules?|directive|statute|agreement"
+    r"|contract|lease|u\.s\.c|treaty|convention|gdpr|ordinance)\b"
+)
+_STATUTE = re.compile(
+    r"(?:》|法|条例|规定|办法|规则|准则|解释|公约|原合同|原协议|主合同)\s*(?:的|之)?\s*$"
+)
+
+
+def find_references(quote: str) -> tuple[str, ...]:
+    """Normal forms (§12.3) of the clauses of its own contract that `quote` refers to, in order.
+    References to statutes and to other contracts are left out."""
+    folded = fold_in_place(quote)
+    return tuple(dict.fromkeys(_references(folded)))
+
+
+def _references(folded: str) -> Iterator[str]:
+    for figure in find_figures(folded):
+        written = folded[figure.start : figure.end]
+        # Chapters are too long to be shown beside an answer.
+        if figure.kind != "clause" or re.search("[章节]", written):
+            continue
+        if _STATUTE.search(folded[: figure.start]) or _ELSEWHERE.match(folded, figure.end):
+            continue
+        # The number that opens the quote is its own.
+        if figure.start > 0:
+            yield figure.value
+        end = figure.end
+        while (more := _MORE.match(folded, end)) is not None:
+            end = more.end()
+            if re.match(r"\s*(?:%|days?|months?|years?|日|天|个|年|元)", folded[end:]):
+                break
+            if not _ELSEWHERE.match(folded, end):
+                yield "§" + re.sub(r"\s", "", more["n"])
 
 
 def normal(number: str) -> str:

@@ -85,6 +85,8 @@ def nearest_clauses(
                 page=page.number if page else None,
                 start_char=chunk.start,
                 end_char=chunk.end,
+                document_id=document.record.id,
+                document=document.record.name,
             ),
         )
     return tuple(found.values())[:limit]

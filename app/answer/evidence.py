@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from app.answer import wording
+from app.answer import notices
 from app.answer.citations import cite
 from app.answer.clause_numbers import find_clause_numbers
 from app.types import AskOptions, Citation
 from retrieval.clauses import label
 from retrieval.plan import find_evidence
+from retrieval.showing import worth_showing
 from retrieval.types import Chunk, Evidence, Language, Sentence
 
 if TYPE_CHECKING:
@@ -89,39 +90,42 @@ def find(documents: Sequence[LoadedDocument], question: str) -> Found:
 def lead(
     found: Found, documents: Sequence[LoadedDocument], language: Language, options: AskOptions
 ) -> tuple[tuple[str, ...], tuple[Citation, ...]]:
-    """The quote lines that open the answer, and their citations in the same order.
+    """The quote lines that open the answer, and their citations in the same order."""
+    citations = answers(found, documents, options)
+    return quote_lines(language, citations, several=len(documents) > 1), citations
 
-    One document is answered from its best sentence and those close behind; of several documents,
-    each one that can answer is quoted at least once as far as `options.quotes` allows.
+
+def quote_lines(
+    language: Language, citations: Sequence[Citation], *, several: bool
+) -> tuple[str, ...]:
+    """One line a citation, numbered from 1; `several`: more than one document was asked."""
+    return tuple(
+        notices.quote_line(language, citation, number, several=several)
+        for number, citation in enumerate(citations, start=1)
+    )
+
+
+def answers(
+    found: Found, documents: Sequence[LoadedDocument], options: AskOptions
+) -> tuple[Citation, ...]:
+    """The quotes that answer, best first.
+
+    One document is answered from its best sentence and those that are worth showing after it; of
+    several documents, each one that can answer is quoted at least once.
     """
     chosen: list[Candidate] = []
-    best: dict[int, float] = {}
+    before: dict[int, list[Sentence]] = {}
     for candidate in found.candidates:
-        top = best.setdefault(candidate.document, candidate.sentence.score)
-        close = candidate.sentence.score >= options.closeness * top
-        if close and not any(_overlap(candidate, other) for other in chosen):
+        own = before.setdefault(candidate.document, [])
+        worth = worth_showing(candidate.sentence, own, options.closeness)
+        if worth and not any(_overlap(candidate, other) for other in chosen):
             chosen.append(candidate)
-    chosen = _spread(chosen, max(1, options.quotes))
-    citations = tuple(
+            own.append(candidate.sentence)
+    chosen = _spread(chosen, max(1, options.quotes, len(before)))
+    return tuple(
         cite(documents[candidate.document], candidate.sentence.start, candidate.sentence.end)
         for candidate in chosen
     )
-    several = len(documents) > 1
-    lines = tuple(
-        wording.quoted(
-            citation.quote,
-            wording.place(
-                language,
-                clause=citation.clause,
-                page=citation.page,
-                label=citation.page_label,
-                document=citation.document if several else None,
-            ),
-            number,
-        )
-        for number, citation in enumerate(citations, start=1)
-    )
-    return lines, citations
 
 
 def missing_clauses(documents: Sequence[LoadedDocument], question: str) -> tuple[str, ...]:

@@ -1,0 +1,209 @@
+"""What is shown beside the answers: clauses they refer to, definitions that decide them, and what
+amends them or was amended by them.
+
+Each comes as a further citation with its role. Knows documents and the wording of references,
+definitions and amendments; does not know the engine. What a search missed is not made good here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from app.answer.citations import cite
+from app.types import AskOptions, Citation, CitationRole
+from retrieval import tokens
+from retrieval.amendments import Amendment, amendments_of, find_amendments
+from retrieval.clauses import label, path
+from retrieval.coverage import coverage
+from retrieval.deciding import deciding_definitions
+from retrieval.query import Query, read_question
+from retrieval.references import find_references, normal
+from retrieval.sentences import Span, split
+from retrieval.types import Clause
+
+if TYPE_CHECKING:
+    from app.documents import LoadedDocument
+
+MAX_REFERENCES, MAX_DEFINITIONS = 2, 2
+_WHOLE = {"en": 420, "zh": 220}
+"""Characters up to which a clause is shown whole; of a longer one the best sentence is."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """`documents[document].text[start:end]`."""
+
+    document: int
+    start: int
+    end: int
+
+    def overlaps(self, other: _Place) -> bool:
+        same = self.document == other.document
+        return same and self.start < other.end and other.start < self.end
+
+
+class Attachments:
+    """The answers of one question with what belongs to them, in the order in which they are shown:
+    amendments stand before the text that they change, definitions and references at the end."""
+
+    def __init__(
+        self, answers: Sequence[Citation], documents: Sequence[LoadedDocument], question: str
+    ) -> None:
+        self._documents = documents
+        self._query = read_question(question)
+        numbers = {document.record.id: place for place, document in enumerate(documents)}
+        self._answers = answers
+        self._places = [
+            _Place(numbers[one.document_id], one.start_char, one.end_char) for one in answers
+        ]
+
+    def shown(self, options: AskOptions) -> tuple[Citation, ...]:
+        """Every citation, as far as the options ask for more than the answers."""
+        listed = list(zip(self._answers, self._places, strict=True))
+        if options.amendments:
+            listed = self._with_amendments(listed)
+        if options.definitions:
+            listed += self._extra(listed, self._definitions(listed), "definition", MAX_DEFINITIONS)
+        if options.references:
+            listed += self._extra(listed, self._references(), "reference", MAX_REFERENCES)
+        return tuple(citation for citation, _ in listed)
+
+    def _cite(self, place: _Place, role: CitationRole, *, replaced: bool = False) -> Citation:
+        cited = cite(self._documents[place.document], place.start, place.end)
+        return replace(cited, role=role, replaced=replaced)
+
+    def _extra(
+        self,
+        listed: Sequence[tuple[Citation, _Place]],
+        places: Iterator[_Place],
+        role: CitationRole,
+        limit: int,
+    ) -> list[tuple[Citation, _Place]]:
+        kept: list[tuple[Citation, _Place]] = []
+        for place in places:
+            if len(kept) == limit:
+                break
+            if not any(place.overlaps(other) for _, other in (*listed, *kept)):
+                kept.append((self._cite(place, role), place))
+        return kept
+
+    def _with_amendments(
+        self, listed: Sequence[tuple[Citation, _Place]]
+    ) -> list[tuple[Citation, _Place]]:
+        """Newer text first, what it replaces right behind it and marked."""
+        shown: list[tuple[Citation, _Place]] = []
+        changes = [list(self._amending(place)) for _, place in listed]
+
+        def known(place: _Place) -> bool:
+            return any(place.overlaps(other) for _, other in shown)
+
+        for (citation, place), amending in zip(listed, changes, strict=True):
+            if known(place):
+                continue
+            for newer, _ in amending:
+                if not known(newer):
+                    role = self._role(newer)
+                    shown.append((self._cite(newer, role), newer))
+            shown.append((replace(citation, replaced=any(gone for _, gone in amending)), place))
+            for older, gone in self._amended(place):
+                if not known(older):
+                    role = self._role(older)
+                    shown.append((self._cite(older, role, replaced=gone), older))
+        return shown
+
+    def _role(self, place: _Place) -> CitationRole:
+        """An amendment that is an answer as well stays one."""
+        return "answer" if any(place.overlaps(answer) for answer in self._places) else "amendment"
+
+    def _amending(self, place: _Place) -> Iterator[tuple[_Place, bool]]:
+        """Amendments of the clauses around a place, and whether its text is replaced."""
+        own = self._documents[place.document]
+        numbers = [
+            name for clause in _chain(own, place.start) for name in _names(own.clauses, clause)
+        ]
+        for number, document in enumerate(self._documents):
+            same = number == place.document
+            for amendment in amendments_of(
+                find_amendments(document.text, document.clauses), numbers, same_document=same
+            ):
+                where = _Place(number, amendment.start, amendment.end)
+                if not where.overlaps(place):
+                    yield where, amendment.kind != "added"
+
+    def _amended(self, place: _Place) -> Iterator[tuple[_Place, bool]]:
+        """The clauses that an answer amends, and whether it replaces their text."""
+        own = self._documents[place.document]
+        for amendment in find_amendments(own.text, own.clauses):
+            if not place.overlaps(_Place(place.document, amendment.start, amendment.end)):
+                continue
+            for number, document in enumerate(self._documents):
+                same = number == place.document
+                if amendment.elsewhere is same:
+                    continue
+                clause = self._old_clause(document, amendment, same_document=same)
+                if clause is not None:
+                    old = _Place(number, *self._passage(document, clause))
+                    yield old, amendment.kind != "added"
+
+    def _old_clause(
+        self, document: LoadedDocument, amendment: Amendment, *, same_document: bool
+    ) -> Clause | None:
+        for clause in document.index.numbers.find(amendment.target):
+            if not (same_document and clause.start <= amendment.start < clause.end):
+                return clause
+        return None
+
+    def _definitions(self, listed: Sequence[tuple[Citation, _Place]]) -> Iterator[_Place]:
+        for number, document in enumerate(self._documents):
+            quotes = [c.quote for c, place in listed if place.document == number and not c.replaced]
+            if quotes:
+                for found in deciding_definitions(document.text, quotes, self._query):
+                    yield _Place(number, found.start, found.end)
+
+    def _references(self) -> Iterator[_Place]:
+        for citation, place in zip(self._answers, self._places, strict=True):
+            document = self._documents[place.document]
+            own = {clause.index for clause in _chain(document, place.start)}
+            for reference in find_references(citation.quote):
+                clause = next(iter(document.index.numbers.find(reference)), None)
+                if clause is None or clause.index in own:
+                    continue
+                yield _Place(place.document, *self._passage(document, clause))
+
+    def _passage(self, document: LoadedDocument, clause: Clause) -> Span:
+        """What to show of a clause: all of a short one, else its best sentence."""
+        text = document.text
+        end = clause.end
+        while end > clause.start and text[end - 1].isspace():
+            end -= 1
+        limit = _WHOLE[document.index.language]
+        if end - clause.start <= limit:
+            return clause.start, end
+        starts = [one.start for one in document.clauses if clause.start < one.start < end]
+        sentences = split(text, clause.start, min(end, clause.start + 6000), starts)
+        return max(sentences, key=lambda span: self._rating(document, span, self._query))
+
+    def _rating(self, document: LoadedDocument, span: Span, query: Query) -> tuple[float, int]:
+        body = document.text[span[0] : span[1]]
+        covered = coverage(query.units, frozenset(tokens.terms(body)), document.index.keywords.idf)
+        # A heading alone tells nothing; of equals the first one is taken.
+        return (covered if len(body) > 40 else -1.0, -span[0])
+
+
+def _chain(document: LoadedDocument, position: int) -> tuple[Clause, ...]:
+    """The clauses around a place, outermost first."""
+    inside = [clause for clause in document.clauses if clause.start <= position < clause.end]
+    if not inside:
+        return ()
+    return path(document.clauses, max(inside, key=lambda clause: clause.start).index)
+
+
+def _names(clauses: Sequence[Clause], clause: Clause) -> Iterator[str]:
+    for name in {normal(label(clauses, clause.index)), normal(clause.number)} - {""}:
+        # "(b)" alone is a clause of many: only its full label names it.
+        if name == normal(label(clauses, clause.index)) or not clause.number.startswith(
+            ("(", "（")
+        ):
+            yield name

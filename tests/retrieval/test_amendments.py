@@ -1,0 +1,74 @@
+"""Clauses that change other clauses."""
+
+from __future__ import annotations
+
+import pytest
+
+from retrieval.amendments import amendments_of, find_amendments
+from retrieval.clauses import outline
+
+EN = """FIRST AMENDMENT
+
+1. Clause 5 of the Original Agreement is deleted and replaced by the following:
+"5. Payment. The Buyer shall pay within 45 days."
+
+2. Section 2.1(b) is hereby amended to read as follows: The term is five years.
+
+3. Clause 7 shall be deleted in its entirety.
+
+4. Section 9 is amended by deleting "30 days" and substituting "60 days".
+
+5. Section 10 is amended by adding a new paragraph.
+"""
+ZH = """补充协议
+第一条 原合同第二条修改为：甲方应当在六十日内付款。
+第二条 删去原合同第六条。
+第三条 将原合同第八条第二款变更为“违约金为百分之五”。
+第四条 原合同第九条不再适用。
+"""
+
+
+def test_english_amendments_are_found_with_their_new_text() -> None:
+    found = find_amendments(EN, outline(EN))
+    assert [(a.target, a.kind) for a in found] == [
+        ("§5", "replaced"), ("§2.1(b)", "replaced"), ("§7", "deleted"), ("§9", "changed"),
+        ("§10", "added"),
+    ]  # fmt: skip
+    assert EN[found[0].start : found[0].end].rstrip().endswith('within 45 days."')
+    assert "five years" in EN[found[1].start : found[1].end]
+    assert all(a.elsewhere for a in found)
+
+
+def test_chinese_amendments_are_found_with_their_new_text() -> None:
+    found = find_amendments(ZH, outline(ZH))
+    assert [(a.target, a.kind) for a in found] == [
+        ("§2", "replaced"), ("§6", "deleted"), ("§8", "replaced"), ("§9", "deleted"),
+    ]  # fmt: skip
+    assert "六十日内" in ZH[found[0].start : found[0].end]
+    assert "百分之五" in ZH[found[2].start : found[2].end]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Section 5 may be amended only in writing.",
+        "If Section 5 is deleted, the rest stays in force.",
+        "as Section 5 is amended from time to time",
+        "The Buyer may terminate under Section 5.",
+        "未经甲方同意，第五条不得修改为其他内容。",
+        "乙方应当依照第五条的约定付款。",
+        "如第五条修改为其他内容，应当书面通知。",
+    ],
+)
+def test_what_might_be_amended_is_not_amended(text: str) -> None:
+    assert find_amendments(text, ()) == ()
+
+
+def test_an_amendment_speaks_of_its_own_document_or_of_another() -> None:
+    inside = "5. Payment\nIn 30 days.\n12. Changes\nClause 5 of this Agreement is replaced by: x.\n"
+    (own,) = find_amendments(inside, outline(inside))
+    assert list(amendments_of([own], ["§5"], same_document=True)) == [own]
+    other = find_amendments(EN, outline(EN))[0]
+    assert list(amendments_of([other], ["§5"], same_document=True)) == []
+    assert list(amendments_of([other], ["§5"], same_document=False)) == [other]
+    assert list(amendments_of([other], ["§6"], same_document=False)) == []
