@@ -199,9 +199,11 @@ def main() -> int:
                 ]
             note(f"{len(documents)} documents are read")
             record: dict[str, Any] = {
-                "bench": "soak", "command": f"python -m scripts.soak {' '.join(sys.argv[1:])}", "environment": environment(),
+                "bench": "soak",
+                "command": f"python -m scripts.soak {' '.join(sys.argv[1:])}",
+                "environment": environment(),
                 "documents": args.documents,
-            }  # fmt: skip
+            }
             if args.cancels:
                 record["cancels"] = cancels(url, documents, args)
                 note(json.dumps(record["cancels"]))

@@ -20,6 +20,7 @@ from app.answer_run import AnswerRun
 from app.completion_run import CompletionRun
 from app.events import AnswerCompleted
 from backend.types import EngineCounters
+from kvstore.types import DiskCounters
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _SECONDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
@@ -202,6 +203,36 @@ class _EngineCollector(Collector):
         yield GaugeMetricFamily(
             "fineprint_kv_pages_used", "KV pages that hold something.", now.pages_used
         )
+        if now.disk is not None:
+            yield from _disk(now.disk)
+
+
+def _disk(disk: DiskCounters) -> Iterator[Metric]:
+    lookups = CounterMetricFamily(
+        "fineprint_kv_disk_lookups",
+        "Look-ups on the disk of KV blocks that memory lacked.",
+        labels=("result",),
+    )
+    lookups.add_metric(("hit",), disk.hits)
+    lookups.add_metric(("miss",), disk.misses)
+    yield lookups
+    moved = CounterMetricFamily(
+        "fineprint_kv_disk_bytes", "Bytes of KV pages moved.", labels=("direction",)
+    )
+    moved.add_metric(("written",), disk.bytes_written)
+    moved.add_metric(("read",), disk.bytes_read)
+    yield moved
+    yield GaugeMetricFamily(
+        "fineprint_kv_disk_held_bytes", "Bytes of KV files there now.", disk.bytes_held
+    )
+    for name, help_, by_reason in (
+        ("refused", "KV files and blocks that were not used.", disk.refused),
+        ("unsaved", "KV blocks that were not written.", disk.unsaved),
+    ):
+        family = CounterMetricFamily(f"fineprint_kv_disk_{name}", help_, labels=("reason",))
+        for reason, count in sorted(by_reason.items()):
+            family.add_metric((reason,), count)
+        yield family
 
 
 def _pattern(scope: Scope) -> str:

@@ -307,7 +307,7 @@ class DiskTier:
                     return
                 key = self._fetching = self._asked.popleft()
                 places = self._shelf.places(key)
-            got = self._read_block(key, places[0]) if places else None
+            got = self._read_ahead(key, places[0]) if places else None
             with self._changed:
                 self._fetching = None
                 if got is not None:
@@ -318,6 +318,17 @@ class DiskTier:
     def _may_fetch(self) -> bool:
         held = sum(len(pages) for pages, _, _ in self._arrived.values())
         return bool(self._asked) and held < AHEAD_BYTES
+
+    def _read_ahead(
+        self, key: bytes, place: Place
+    ) -> tuple[bytearray, Sequence[int], Place] | None:
+        """None as well when there is no memory for it: the block is then read by the engine, which
+        waits for the disk or reads the text. This thread must outlive the squeeze."""
+        try:
+            return self._read_block(key, place)
+        except MemoryError:
+            _log.error("no memory to read KV pages from %s ahead", place[0].file.data)
+            return None
 
     def _read_block(
         self, key: bytes, place: Place
@@ -343,7 +354,7 @@ class DiskTier:
         while batch := self._next_batch():
             try:
                 self._do(batch)
-            except OSError as error:
+            except (OSError, MemoryError) as error:
                 self._give_up(batch, error)
             with self._changed:
                 self._busy = False
@@ -432,10 +443,10 @@ class DiskTier:
             if not entry.gone and entry.file.present.get(index) is not None:
                 entry.file.strike(index)
 
-    def _give_up(self, batch: list[_Job], error: OSError) -> None:
-        """The disk failed: this file is not trusted, the others go on."""
+    def _give_up(self, batch: list[_Job], error: OSError | MemoryError) -> None:
+        """The disk failed, or memory for it: this file is not trusted, the others go on."""
         entry = batch[0].entry
-        _log.error("KV pages can't be kept in %s: %s", self.folder, error)
+        _log.error("KV pages can't be kept in %s: %s", self.folder, str(error) or "out of memory")
         with self._changed:
             self._unsaved["error"] += sum(job.kind == "save" for job in batch)
             self._shelf.drop(entry)

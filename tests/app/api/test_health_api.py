@@ -11,6 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.errors import DatabaseBusy
+from kvstore.types import DiskCounters
 
 
 def test_alive_and_ready(client: TestClient) -> None:
@@ -70,3 +71,18 @@ def test_metrics_show_the_engines_counters(client: TestClient, services: Any) ->
         assert line in text
     services.engine.counters = dataclasses.replace(services.engine.counters, hits=6)
     assert 'lookups_total{result="hit"} 6.0' in client.get("/metrics").text, "read at each scrape"
+
+
+def test_metrics_show_the_disk_of_the_kv_store(client: TestClient, services: Any) -> None:
+    assert "fineprint_kv_disk" not in client.get("/metrics").text, "there is none"
+    disk = DiskCounters(7, 2, 100, 50, 4096, {"checksum": 1}, {"budget": 3})
+    services.engine.counters = dataclasses.replace(services.engine.counters, disk=disk)
+    text = client.get("/metrics").text
+    for line in (
+        'fineprint_kv_disk_lookups_total{result="hit"} 7.0',
+        'fineprint_kv_disk_bytes_total{direction="written"} 100.0',
+        "fineprint_kv_disk_held_bytes 4096.0",
+        'fineprint_kv_disk_refused_total{reason="checksum"} 1.0',
+        'fineprint_kv_disk_unsaved_total{reason="budget"} 3.0',
+    ):
+        assert line in text

@@ -11,6 +11,7 @@ import torch
 from kvstore.keys import block_key
 from kvstore.store import KVStore
 from kvstore.tiers.disk import DiskTier
+from kvstore.tiers.document_file import DocumentFile
 from kvstore.tiers.types import DocumentLayout, Stamp
 from kvstore.types import PAGE_TOKENS, KVShape
 
@@ -71,3 +72,28 @@ def test_a_block_that_cannot_be_copied_is_left_out(
     assert store.disk.counters.unsaved["copy"] == 1
     assert store.disk.contains(take_in(store, 1)), "the next one is kept"
     store.check_integrity()
+
+
+def test_a_squeeze_of_memory_ends_neither_of_the_threads(
+    store: KVStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = store.disk
+    assert disk is not None
+    kept = take_in(store, 0)
+
+    def squeezed(*_: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DocumentFile, "write", squeezed)
+        lost = take_in(store, 1)
+    assert not disk.contains(lost) and disk.counters.unsaved["error"] == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(DocumentFile, "read", squeezed)
+        disk.request([kept])
+        assert disk.settle()
+    later = take_in(store, 2)
+    assert disk.contains(later), "the writer lives"
+    assert disk.take(kept, tuple(range(PAGE_TOKENS))) is not None, (
+        "the reader lives, and nothing was thrown away"
+    )
