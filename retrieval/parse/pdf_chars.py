@@ -59,7 +59,8 @@ class RawPage:
 
     `turn` quarter turns (counter-clockwise) bring the page's main text upright; character boxes are
     in the turned page. `marks`: something but text is drawn (a scan, a picture, outlines). `plain`
-    is the page's text as PDFium itself puts it together, hidden text too.
+    is the page's text as PDFium itself puts it together, hidden text too. `image_share` is the
+    part of the page that its largest picture covers; `recognised`: the text is OCR's.
     """
 
     number: int
@@ -74,6 +75,8 @@ class RawPage:
     under_image: int = 0
     visible: int = 0
     unreadable: int = 0
+    image_share: float = 0.0
+    recognised: bool = False
     plain: str = ""
     hidden_text: list[str] = field(default_factory=list)
 
@@ -100,6 +103,8 @@ def read_page(document: pypdfium2.PdfDocument, index: int) -> RawPage:
         result = RawPage(index + 1, _label(document, index), width, height)
         images, result.marks = _drawn(page)
         result.images = bool(images)
+        area = max(1.0, width * height)
+        result.image_share = max(((i[2] - i[0]) * (i[3] - i[1]) / area for i in images), default=0)
         text_page = page.get_textpage()
         try:
             _Reader(page, text_page, images, result).read()

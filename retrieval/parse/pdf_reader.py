@@ -16,7 +16,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, NoReturn
+from typing import IO, Any, NoReturn
 
 import retrieval
 from retrieval.errors import (
@@ -33,6 +33,13 @@ from retrieval.types import Box, DocumentPage, DocumentWarning
 
 _POLL_SECONDS = 0.1
 _FULL = 65535
+_REMEDIES = {
+    "absent": "Install the optional text recognition (OCR: pip install rapidocr onnxruntime) and "
+    "read the file again, or recognise it with another program and upload the searchable PDF.",
+    "off": "Run text recognition (OCR) on it and upload the searchable PDF.",
+    "ready": "Text recognition (OCR) found no words in it either. Scan it again, straight and "
+    "sharp.",
+}
 _RESAVE = "Open it in a PDF viewer, print or save it as a new PDF and upload that."
 
 
@@ -124,7 +131,8 @@ def _run(
                     piece = os.read(process.stdout.fileno(), 65536)
                     if not piece:
                         break
-                    pending = _report(pending + piece, on_progress)
+                    pending, extra = _report(pending + piece, on_progress)
+                    deadline += extra * limits.ocr_page_seconds
         return process.wait(timeout=max(1.0, deadline - time.monotonic()))
     except subprocess.TimeoutExpired as error:
         raise ParseTimeout(f"“{name}”: the PDF reader did not end in time.") from error
@@ -132,13 +140,21 @@ def _run(
         _end(process)
 
 
-def _report(lines: bytes, on_progress: Callable[[int, int], None] | None) -> bytes:
-    """Tells the newest "done total" line; returns the unfinished rest."""
+def _report(lines: bytes, on_progress: Callable[[int, int], None] | None) -> tuple[bytes, int]:
+    """Tells the newest "done total" line; returns the unfinished rest, and how many pages an
+    "ocr n" line among them announces."""
     whole, newline, rest = lines.rpartition(b"\n")
-    if newline and on_progress is not None:
-        done, _, total = whole.rpartition(b"\n")[2].partition(b" ")
-        on_progress(int(done), int(total))
-    return rest
+    announced = 0
+    last: tuple[int, int] | None = None
+    for line in whole.split(b"\n") if newline else ():
+        first, _, second = line.partition(b" ")
+        if first == b"ocr":
+            announced += int(second)
+        else:
+            last = int(first), int(second)
+    if last is not None and on_progress is not None:
+        on_progress(*last)
+    return rest, announced
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -161,15 +177,15 @@ def _refuse(error: str, detail: str, name: str, limits: ParseLimits) -> NoReturn
                 f"“{name}” needs a password to be opened. Save it without a password and upload "
                 "that."
             )
-        case "no_text_layer":
+        case "no_text_layer_absent" | "no_text_layer_off" | "no_text_layer_ready":
             raise NoTextLayer(
-                f"“{name}” has no text: its {detail} page(s) are pictures. Run text recognition "
-                "(OCR) on it and upload the searchable PDF."
+                f"“{name}” has no text: its {detail} page(s) are pictures. "
+                + _REMEDIES[error.rpartition("_")[2]]
             )
-        case "unreadable":
+        case "unreadable_absent" | "unreadable_off" | "unreadable_ready":
             raise NoTextLayer(
                 f"“{name}” can't be read as text: its fonts don't say which characters they show. "
-                "Run text recognition (OCR) on it, or save it again from the program it came from."
+                + _REMEDIES[error.rpartition("_")[2]]
             )
         case "too_many_pages":
             raise TooLarge(
@@ -185,20 +201,21 @@ def _refuse(error: str, detail: str, name: str, limits: ParseLimits) -> NoReturn
     raise Damaged(f"“{name}” is not a readable PDF ({detail.rstrip('.')}). {_RESAVE}")
 
 
-def _warnings(result: dict[str, list[int]]) -> tuple[DocumentWarning, ...]:
+def _warnings(result: dict[str, Any]) -> tuple[DocumentWarning, ...]:
     found: list[DocumentWarning] = []
+    advice = " " + _REMEDIES["absent"] if result["ocr"] == "absent" else ""
     for key, code, message in (
         (
             "without_text",
             "pages_without_text",
             "No text could be read on page(s) {pages}: they hold pictures only. Answers don't "
-            "cover them.",
+            "cover them." + advice,
         ),
         (
             "unreadable",
             "unreadable_pages",
             "The text of page(s) {pages} can't be decoded and was left out. Answers don't cover "
-            "them.",
+            "them." + advice,
         ),
         (
             "partly_unreadable",
@@ -209,6 +226,23 @@ def _warnings(result: dict[str, list[int]]) -> tuple[DocumentWarning, ...]:
             "hidden",
             "hidden_text",
             "Text that a reader can't see was left out on page(s) {pages}.",
+        ),
+        (
+            "recognised",
+            "recognised_pages",
+            "The text of page(s) {pages} was recognised in their pictures (OCR) and may hold "
+            "errors. Compare figures with the original.",
+        ),
+        (
+            "ocr_failed",
+            "recognition_failed",
+            "Text recognition (OCR) failed on page(s) {pages}. Answers don't cover them.",
+        ),
+        (
+            "ocr_over_limit",
+            "recognition_limit",
+            "Text recognition (OCR) stopped before page(s) {pages}: the file has more pictures of "
+            "text than the limit. Split it.",
         ),
     ):
         pages = tuple(result[key])

@@ -14,6 +14,7 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypedDict
 
@@ -26,6 +27,7 @@ from retrieval.parse.pdf_flow import Flow, flow
 from retrieval.parse.pdf_furniture import strip_furniture
 from retrieval.parse.pdf_layout import reading_order, split_lines
 from retrieval.parse.pdf_lines import Line
+from retrieval.parse.pdf_ocr import Recognition, State, needs_recognition, recognise
 
 FULL = 65535
 _UNREADABLE_SHARE = 0.15
@@ -64,6 +66,10 @@ class Result(TypedDict):
     left_out: str
     garbled: list[float]
     tables: list[int]
+    ocr: State
+    recognised: list[int]
+    ocr_failed: list[int]
+    ocr_over_limit: list[int]
 
 
 def main() -> int:
@@ -100,19 +106,38 @@ def read_pdf(source: Path, limits: ParseLimits) -> tuple[Result, array[int]]:
         except pypdfium2.PdfiumError:
             pages.append(RawPage(index + 1, None, 0.0, 0.0))
             failed.add(index + 1)
-        sys.stdout.write(f"{index + 1} {count}\n")
-        sys.stdout.flush()
+        _say(f"{index + 1} {count}")
     if len(failed) == count:
         raise _Refused("damaged", "none of its pages can be loaded")
-    return _result(pages, failed)
-
-
-def _result(pages: Sequence[RawPage], failed: set[int]) -> tuple[Result, array[int]]:
-    unreadable = [
-        page.number
+    unreadable = [page.number for page in pages if page.number in failed or _is_garbled(page)]
+    wanted = [
+        page
         for page in pages
-        if page.number in failed or page.unreadable > _UNREADABLE_SHARE * max(1, page.visible)
+        if page.number not in failed and needs_recognition(page, page.number in unreadable)
     ]
+    recognition = recognise(document, wanted, limits, partial(_tell, count))
+    unreadable = [number for number in unreadable if number not in recognition.recognised]
+    return _result(pages, unreadable, recognition)
+
+
+def _say(line: str) -> None:
+    """One line to the parent: "done total" pages, or "ocr n" before n pages are recognised."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def _tell(read: int, done: int, total: int) -> None:
+    """How far recognition is: the pages that were read before count as well."""
+    _say(f"ocr {total}" if done == 0 else f"{read + done} {read + total}")
+
+
+def _is_garbled(page: RawPage) -> bool:
+    return page.unreadable > _UNREADABLE_SHARE * max(1, page.visible)
+
+
+def _result(
+    pages: Sequence[RawPage], unreadable: Sequence[int], recognition: Recognition
+) -> tuple[Result, array[int]]:
     sizes = [_upright_size(page) for page in pages]
     lines = [[] if page.number in unreadable else split_lines(page) for page in pages]
     everything = lines
@@ -140,6 +165,7 @@ def _result(pages: Sequence[RawPage], failed: set[int]) -> tuple[Result, array[i
             page.number
             for page in pages
             if page.number not in unreadable
+            and not page.recognised
             and page.unreadable > max(2, _NOTICED_SHARE * page.visible)
         ],
         hidden=[page.number for page in pages if page.hidden],
@@ -150,9 +176,14 @@ def _result(pages: Sequence[RawPage], failed: set[int]) -> tuple[Result, array[i
             for page in pages
         ],
         tables=[0 for _ in pages],
+        ocr=recognition.state,
+        recognised=list(recognition.recognised),
+        ocr_failed=list(recognition.failed),
+        ocr_over_limit=list(recognition.over_limit),
     )
     if not any(char.isalnum() for char in result["text"]):
-        raise _Refused("unreadable" if unreadable else "no_text_layer", str(len(pages)))
+        code = "unreadable" if unreadable else "no_text_layer"
+        raise _Refused(f"{code}_{recognition.state}", str(len(pages)))
     return result, _boxes(pages, joined)
 
 
@@ -189,7 +220,9 @@ def _without_watermarks(pages: Sequence[RawPage], lines: Sequence[list[Line]]) -
     """A scan whose only text is the same short stamp as on other scans has no text."""
     stamps = [
         re.sub(r"[\W\d_]+", "", "".join(line.text for line in found)).casefold()
-        if page.images and sum(len(line.chars) for line in found) <= _WATERMARK_CHARS
+        if page.images
+        and not page.recognised
+        and sum(len(line.chars) for line in found) <= _WATERMARK_CHARS
         else ""
         for page, found in zip(pages, lines, strict=True)
     ]
@@ -205,7 +238,8 @@ def _method(page: RawPage, has_lines: bool, unreadable: bool) -> Method:
         return "unreadable"
     if not has_lines:
         return "empty"
-    return "ocr" if page.under_image > _OCR_SHARE * page.visible else "text"
+    under = page.under_image > _OCR_SHARE * page.visible
+    return "ocr" if page.recognised or under else "text"
 
 
 def _page_results(
@@ -287,6 +321,10 @@ def _failure(code: str, detail: str) -> Result:
         left_out="",
         garbled=[],
         tables=[],
+        ocr="off",
+        recognised=[],
+        ocr_failed=[],
+        ocr_over_limit=[],
     )
 
 
