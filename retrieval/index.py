@@ -20,14 +20,16 @@ from retrieval.front import front_chunks
 from retrieval.language import detect
 from retrieval.query import Query, Unit, read_question
 from retrieval.references import ClauseNumbers
+from retrieval.statutes import Articles, Scores
 from retrieval.tfidf import VectorIndex
 from retrieval.titles import ClauseTitles
-from retrieval.types import Chunk, Clause, Hit
+from retrieval.types import Chunk, Clause, Hit, Sentence
 
 # Measured on the dev sets, see docs/benchmarks/retrieval.md.
 _VECTOR_SHARE = 0.4
 _CLAUSE_BONUS = 2.0
 _TITLE_BONUS = 0.15
+_ARTICLE_BONUS = 2.0
 
 
 class SearchIndex:
@@ -49,6 +51,8 @@ class SearchIndex:
         self.numbers = ClauseNumbers(self.clauses)
         self._front = front_chunks(text, self.chunks)
         self.titles = ClauseTitles(self.clauses)
+        chinese = self.language == "zh"
+        self.articles = Articles.read(text, self.clauses, self.chunks) if chinese else None
 
     @classmethod
     def build(
@@ -62,11 +66,18 @@ class SearchIndex:
         """The best chunks for a question, best first; empty when none shares a term with it."""
         return self.find(read_question(question), limit)
 
-    def find(self, query: Query, limit: int = 10) -> tuple[Hit, ...]:
-        """`search` for a question that is already taken apart."""
+    def find(
+        self, query: Query, limit: int = 10, articles: Scores | None = None
+    ) -> tuple[Hit, ...]:
+        """`search` for a question that is already taken apart; `articles` are the scores of
+        `article_scores`, where they are known already."""
         if not self.chunks or not query.terms:
             return ()
+        scores = self.article_scores(query) if articles is None else articles
+        by_article = self.articles.by_chunk(scores) if self.articles and scores is not None else {}
         score = self._scores(query)
+        for place, share in by_article.items():
+            score[place] += _ARTICLE_BONUS * share
         order = sorted(range(len(self.chunks)), key=lambda i: (-score[i], i))
         hits: list[Hit] = []
         for place in order:
@@ -74,9 +85,25 @@ class SearchIndex:
                 break
             matched = tuple(sorted(self.terms[place] & query.terms.keys()))
             named = bool(self._named(query).get(place))
-            if matched or named:
+            if matched or named or place in by_article:
                 hits.append(Hit(self.chunks[place], float(score[place]), len(hits) + 1, matched))
         return tuple(hits)
+
+    def article_scores(self, query: Query) -> Scores | None:
+        """Scores of the articles of a statute; None for other documents, and for a question in the
+        other language or one that names its clause."""
+        if self.articles is None or query.language != self.language or query.clauses:
+            return None
+        return self.articles.scores(query)
+
+    def article_passages(self, scores: Scores, limit: int = 5) -> tuple[Sentence, ...]:
+        """Whole articles to quote, best first, for scores of `article_scores`."""
+        if self.articles is None:
+            return ()
+        return tuple(
+            Sentence(start, end, self.chunks[chunk], score, likely)
+            for (start, end), chunk, score, likely in self.articles.passages(scores, limit)
+        )
 
     def strength(self, query: Query) -> float:
         """How strong the best match is on an absolute scale: its cosine, in [0, 1].

@@ -23,8 +23,11 @@ def find_evidence(index: SearchIndex, question: str, *, limit: int = 10) -> Evid
     """What `index` holds for `question`; at most `limit` chunks. Never raises for odd questions:
     without evidence `answerable` is False and `reason` says why."""
     query = read_question(question)
-    hits = index.find(query, limit)
-    sentences = rank_sentences(index, query, hits)
+    articles = index.article_scores(query)
+    hits = index.find(query, limit, articles)
+    sentences = (
+        rank_sentences(index, query, hits) if articles is None else index.article_passages(articles)
+    )
     support, answerable, reason = judge(index, query, hits, sentences)
     absent = absent_things(index.text, question) if sentences else ()
     if absent:

@@ -107,12 +107,15 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of a chunk, the unit that an answer quotes."""
+    """A sentence of a chunk, the unit that an answer quotes. `score` orders the sentences of one
+    question; `likely` is the calibrated probability that this one answers, None where it is not
+    calibrated."""
 
     start: int
     end: int
     chunk: Chunk
     score: float
+    likely: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
