@@ -42,20 +42,19 @@ def check_quotes(
     offset = 0
     for line, citation in zip(lines, citations, strict=True):
         source = texts[citation.document_id][citation.start_char : citation.end_char]
-        start = line.find(citation.quote)
-        ok = citation.quote == source and start >= 0
-        checks.append(
-            Check(
-                kind="quote",
-                text=citation.quote,
-                ok=ok,
-                start=offset + max(0, start),
-                end=offset + max(0, start) + len(citation.quote),
-                note="" if ok else "the quote is not the document's text",
-            )
-        )
+        checks.append(check_quote(line, citation, source, offset=offset))
         offset += len(line) + 1
     return tuple(checks)
+
+
+def check_quote(line: str, citation: Citation, source: str, *, offset: int = 0) -> Check:
+    """Whether the quote is the document's text at its offsets (`source`), letter by letter, and
+    the line of the answer shows it. `offset` is the place of the line in the answer."""
+    start = line.find(citation.quote)
+    ok = citation.quote == source and start >= 0
+    place = offset + max(0, start)
+    note = "" if ok else "the quote is not the document's text"
+    return Check("quote", citation.quote, ok, place, place + len(citation.quote), note)
 
 
 def check_text(
@@ -155,9 +154,9 @@ def _same(mine: Figure, theirs: Figure) -> bool:
     """The same value, and the same unit where one is given. A share keeps its sign: 5 is not 5%."""
     if mine.value is None or theirs.value is None:
         return mine.text == theirs.text
-    if mine.value != theirs.value:
-        return False
-    return mine.unit == theirs.unit or (not mine.unit and theirs.unit != "%")
+    if not mine.unit and theirs.unit not in ("", "%"):
+        return mine.value == theirs.number
+    return mine.value == theirs.value and mine.unit == theirs.unit
 
 
 def _why(figure: Figure, known: Sequence[Figure]) -> str:

@@ -26,11 +26,11 @@ _IDENTIFIER = re.compile(
     r"|\d+(?!(?:K|MM?|BN)\b)-?[A-Z][A-Z0-9/-]*)(?![A-Za-z0-9])"
 )
 _CAPITAL = re.compile(r"(?<![\w’'])[A-Z][\w&’'-]*\w|(?<![\w’'])[A-Z]{2,}")
-_TITLE = re.compile(r"《[^《》]{1,60}》")
+_TITLE = re.compile(r"《[^《》…]{1,60}》")
 PARTY = re.compile(
-    "甲方|乙方|丙方|丁方|买方|卖方|发包人|承包人|出租人|承租人|委托人|受托人|保险人|投保人|被保险人|"
-    "受益人|出卖人|买受人|贷款人|借款人|保证人|债权人|债务人|用人单位|劳动者|供方|需方|许可方|被许可方|"
-    "转让方|受让方"
+    "甲方|乙方|丙方|丁方|买方|卖方|供方|需方|许可方|被许可方|转让方|受让方|用人单位|劳动者|"
+    # 借款人民币12万元 names no borrower.
+    "(?:发包|承包|出租|承租|委托|受托|被保险|保险|投保|受益|出卖|买受|贷款|借款|保证|债权|债务)人(?!民)"
 )
 _ORGANISATION = re.compile(
     "[\u4e00-\u9fff]{2,14}?(?:有限公司|公司|银行|集团|法院|仲裁委员会|委员会|大学|研究院|事务所|管理局)"
@@ -41,7 +41,8 @@ _ORDINARY = re.compile(
     "from|to|of|with|within|without|under|upon|after|before|as|any|all|each|every|no|not|and|or|but|"
     "however|yes|article|section|clause|paragraph|schedule|exhibit|annex|appendix|page|january|"
     "february|march|april|may|june|july|august|september|october|november|december|monday|tuesday|"
-    "wednesday|thursday|friday|saturday|sunday|agreement|contract|party|parties"
+    "wednesday|thursday|friday|saturday|sunday|agreement|contract|party|parties|sections|articles|"
+    "clauses|paragraphs|sec|art|see"
 )
 
 
@@ -83,5 +84,5 @@ def _is_ordinary(text: str, start: int, word: str) -> bool:
     before = _SENTENCE_START.search(text[max(0, start - 4) : start])
     if not before:
         return False
-    following = re.match(r"\s+[A-Z]", text[start + len(word) :])
-    return following is None
+    following = re.match(r"\s+([A-Z]\w*)", text[start + len(word) :])
+    return following is None or bool(_ORDINARY.fullmatch(following[1].lower()))

@@ -1,7 +1,8 @@
 """Words in quotation marks, and whether they stand in a text.
 
-White space, width and the shape of quotation marks and dashes are ignored, nothing else. An
-ellipsis stands for words left out, but not for a negation or an exception.
+White space, width and the shape of quotation marks and dashes are ignored, nothing else: a quote
+does not begin or end inside a word or a number. An ellipsis stands for words left out, but not for
+a negation, an exception or a figure.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from app.answer.items import find_items
 from retrieval.folding import fold
+from retrieval.numerals import NUMERAL_CLASS
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +27,15 @@ class Quote:
 _QUOTED = re.compile(
     r"“([^“”]{1,4000})”|「([^「」]{1,4000})」|『([^『』]{1,4000})』|(?<!\w)\"([^\"]{1,4000})\"(?!\w)"
 )
-_ELLIPSIS = re.compile(r"\s*(?:\[?\(?(?:\.\s?){3,}\)?\]?|…+|⋯+)\s*")
+_ELLIPSIS = re.compile(r"\s*(?:\[?\(?(?:\.\s?){3,}\)?\]?|\[?…+\]?|⋯+)\s*")
 _TURNS = re.compile(
-    r"\b(?:not|no|never|nor|neither|without|except|excluding|unless|only|save|cannot|other than|"
-    r"provided|subject to)\b|n't\b|不|未|无|非|没|勿|除|但|仅|禁止"
+    r"\b(?:not|no|never|nor|neither|none|nothing|without|except|excluding|unless|only|save|cannot"
+    r"|other than|provided|subject to|but|if|until)\b|n't\b|\bnon-"
+    r"|不|未|无|非|没|勿|除|但|仅|禁止|免"
 )
+_NUMERAL = f"{NUMERAL_CLASS}廿卅"
+# A number goes on over its point and its commas: "1" is no part of "1,500".
+_LATIN = re.compile(r"[a-z0-9]")
 
 
 def find_quotes(text: str) -> tuple[Quote, ...]:
@@ -42,43 +49,50 @@ def find_quotes(text: str) -> tuple[Quote, ...]:
 
 def stands_in(words: str, source: str) -> bool:
     """Whether the quoted words stand in the source, up to white space, width and ellipses."""
-    parts = [_squeezed(part) for part in _ELLIPSIS.split(words)]
+    parts = [_squeezed(part).strip(".,;，。；") for part in _ELLIPSIS.split(words)]
     parts = [part for part in parts if part]
     if not parts:
         return False
-    folded = _spaced(source)
-    squeezed, places = _without_space(folded)
-    return any(
-        _follow(parts[1:], squeezed, places, folded, start + len(parts[0]))
-        for start in _all(parts[0], squeezed)
-    )
+    text = _squeezed(source)
+    return any(_follow(parts[1:], text, end) for end in _ends(parts[0], text, 0))
 
 
-def _follow(parts: list[str], squeezed: str, places: list[int], folded: str, position: int) -> bool:
-    for part in parts:
-        found = squeezed.find(part, position)
-        if found < 0:
+def _follow(parts: list[str], text: str, position: int) -> bool:
+    """Whether the parts follow one another from `position`, each time leaving out little."""
+    if not parts:
+        return True
+    for end in _ends(parts[0], text, position):
+        left_out = text[position : end - len(parts[0])]
+        if _TURNS.search(left_out) or find_items(left_out).keyed():
             return False
-        left_out = folded[places[position - 1] + 1 : places[found]]
-        if _TURNS.search(left_out):
-            return False
-        position = found + len(part)
-    return True
+        if _follow(parts[1:], text, end):
+            return True
+    return False
 
 
-def _all(part: str, text: str) -> list[int]:
-    return [match.start() for match in re.finditer(re.escape(part), text)]
+def _ends(part: str, text: str, position: int) -> list[int]:
+    """Where the part ends in the text, each time it stands there as whole words."""
+    return [
+        match.end()
+        for match in re.compile(re.escape(part)).finditer(text, position)
+        if not _cut(text, match.start()) and not _cut(text, match.end())
+    ]
 
 
-def _spaced(text: str) -> str:
-    return re.sub(r"\s+", " ", fold(text))
+def _cut(text: str, place: int) -> bool:
+    """Whether a word or a number goes on over `place`."""
+    before, after = text[max(0, place - 2) : place], text[place : place + 2]
+    if not before or not after:
+        return False
+    if _LATIN.match(before[-1]) and _LATIN.match(after[0]):
+        return True
+    if before[-1] in _NUMERAL and after[0] in _NUMERAL:
+        return True
+    inside = before[-1] in ".," and before[:-1].isdigit() and after[0].isdigit()
+    return inside or (before[-1].isdigit() and after[0] in ".," and after[1:].isdigit())
 
 
 def _squeezed(text: str) -> str:
-    return re.sub(r"\s", "", fold(text)).strip(".,;，。；")
-
-
-def _without_space(text: str) -> tuple[str, list[int]]:
-    """The text without white space, and the place of each character in `text`."""
-    places = [index for index, character in enumerate(text) if not character.isspace()]
-    return "".join(text[index] for index in places), places
+    """Folded, without white space except between two Latin words or numbers."""
+    folded = re.sub(r"\s+", " ", fold(text)).strip()
+    return re.sub(r"(?<![a-z0-9]) | (?![a-z0-9])", "", folded)

@@ -47,7 +47,20 @@ SAME = [
     ["100元5角", "100.50元"],
     ["€9,90", "9.90 EUR"],
     ["one hundred twenty thousand dollars", "$120,000"],
-    ["二分之一", "50%"],
+    ["二分之一", "50%", "一半", "one-half", "五成"],
+    ["壹佰元零伍分", "RMB 100.05", "一百元零五分"],
+    ["three and one-half percent (3.5%)", "3½%", "3 1/2 percent", "百分之三点五", "350 bp"],
+    ["two and a half years", "30 months", "two and one half (2.5) years"],
+    ["1亿2千万元", "RMB 120,000,000", "一亿二千万元"],
+    ["15,00,000", "1,500,000"],
+    ["-$5", "$-5", "minus $5", "USD (5)", "negative five US dollars"],
+    ["CAD $5", "C$5", "5 Canadian dollars", "5加元"],
+    ["[30] days", "30 days"],
+    ["the third year", "the third (3rd) year", "第三年", "第3年", "third anniversary"],
+    ["5 (five) years", "five years (5)", "60 months"],
+    ["five million US dollars (US$5 million)", "5,000,000美元"],
+    ["人民币伍拾万元整（小写：￥500,000.00）", "50万元"],
+    ["日历天数九百（900）日", "900 days"],
 ]
 
 
@@ -72,6 +85,14 @@ def test_forms_of_one_figure_have_one_key(group: list[str]) -> None:
         ("千分之五", "百分之五"),
         ("9,90", "19,90"),
         ("十余日", "十日"),
+        ("三十几万元", "三十几万美元"),
+        ("USD 5", "USD (5)"),
+        ("第三年", "三年"),
+        ("the third year", "three years"),
+        ("CAD $5", "$5"),
+        ("5‰", "5%"),
+        ("2 1/2 years", "2 years"),
+        ("15名", "15套"),
     ],
 )
 def test_different_figures_have_different_keys(one: str, other: str) -> None:
@@ -85,8 +106,30 @@ def test_words_that_hold_numerals_are_no_figures(text: str) -> None:
     assert keys(text) == []
 
 
-def test_a_pair_that_disagrees_equals_only_itself() -> None:
-    assert keys("five (6) years") == ["vague five (6) years"]
+@pytest.mark.parametrize(
+    "text", ["five (6) years", "five percent (6%)", "the fifth (8th) day", "三（4）个月"]
+)
+def test_a_pair_that_disagrees_equals_only_itself(text: str) -> None:
+    assert [key.startswith("vague ") for key in keys(text)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("10-20%", ["10 %", "20 %"]),
+        ("between five and ten percent", ["5 %", "10 %"]),
+        ("30至60日", ["30 day", "60 day"]),
+        ("100 shares (5%)", ["100 股", "5 %"]),
+        ("fees and five days", ["5 day"]),
+    ],
+)
+def test_the_lower_end_of_a_range_has_the_unit_of_the_upper(text: str, found: list[str]) -> None:
+    assert keys(text) == found
+
+
+@pytest.mark.parametrize("text", ["no one may", "one or more", "one another"])
+def test_one_alone_is_a_word(text: str) -> None:
+    assert keys(text) == []
 
 
 def test_places_are_in_the_original_text() -> None:

@@ -24,6 +24,11 @@ SOURCE = (
         ("exceed USD 2,000,000, … and survives", False),
         ("survives termination … The cap", False),
         ("…", False),
+        ("cap … exceed", False),
+        ("in case … and survives", True),
+        ("not exceed USD 2", False),
+        ("exceed USD 2,000", False),
+        ("The cap shall no", False),
     ],
 )
 def test_quotes_against_a_source(words: str, found: bool) -> None:
@@ -34,6 +39,19 @@ def test_width_and_line_breaks_do_not_matter_in_chinese() -> None:
     source = "违约金为合同总价\n的百分之５，但不超过１００万元。"
     assert stands_in("违约金为合同总价的百分之5", source)
     assert not stands_in("违约金……超过100万元", source)
+    assert not stands_in("违约金为……不超过100万元", source)
+    assert not stands_in("期限为三十", "期限为三十五日")
+
+
+def test_an_ellipsis_may_not_swallow_a_figure() -> None:
+    assert not stands_in(
+        "paid within … after receipt", "paid within thirty (30) days after receipt"
+    )
+    assert stands_in("paid … after receipt", "paid in full and promptly after receipt")
+
+
+def test_white_space_between_words_is_kept() -> None:
+    assert not stands_in("The Buyer is notable to pay", "The Buyer is not able to pay.")
 
 
 def test_words_of_no_document_are_marked() -> None:
