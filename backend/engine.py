@@ -14,22 +14,20 @@ from collections.abc import Callable, Collection
 from collections.abc import Sequence as SequenceOf
 from typing import TypeVar
 
-import torch
-
 from backend.admission import check_request
 from backend.batch import Batch, Decode, Prefill, ReadBlocks
 from backend.block_reader import BlockReader
 from backend.config import ModelConfig
-from backend.context import Context
 from backend.context_plan import ContextPlan, plan_context
 from backend.disk import open_disk
 from backend.engine_config import EngineConfig
 from backend.errors import BackendError, EngineBusy, EngineClosed, RequestTooLarge, UnknownDocument
-from backend.lookup import PromptLookup
+from backend.opening import open_context
 from backend.parts import EngineParts, load_parts
 from backend.reading import DocumentReading
-from backend.runner import Runner
+from backend.runner import AnyContext, Runner
 from backend.scheduler import Scheduler
+from backend.scoring import score_continuation
 from backend.sequence import Sequence
 from backend.stream import TokenStream
 from backend.ticket import ReadTicket
@@ -52,6 +50,9 @@ _T = TypeVar("_T")
 class Engine:
     """One model on one device. Safe to call from any thread."""
 
+    attends_pages = True
+    """A request's `evidence` is attended to as KV pages."""
+
     def __init__(self, config: EngineConfig, parts: EngineParts) -> None:
         """Use `Engine.open`."""
         self.settings = config
@@ -61,9 +62,11 @@ class Engine:
         self._store = parts.store
         pages = parts.store.pool.format.name
         self._kv_format = f"{config.resolved_precision()}/{pages}/{config.reading}"
-        self._runner = Runner(parts.model, parts.store.pool)
+        self._runner = Runner(parts.model, parts.store.pool, parts.arena)
         self._blocks = BlockReader(parts.store, self._runner)
-        self._scheduler = Scheduler(config.prefill_chunk, config.resolved_read_tokens())
+        self._scheduler = Scheduler(
+            config.prefill_chunk, config.resolved_read_tokens(), first_come=config.first_come
+        )
         self._documents: dict[str, DocumentReading] = {}
         self._commands: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._live: dict[str, Sequence] = {}
@@ -76,8 +79,11 @@ class Engine:
             self._store.attach(disk)
 
     @classmethod
-    def open(cls, config: EngineConfig) -> Engine:
-        """Load the model and start the engine's thread.
+    def open(
+        cls, config: EngineConfig, load: Callable[[EngineConfig], EngineParts] = load_parts
+    ) -> Engine:
+        """Load the model and start the engine's thread. On a GPU this takes some seconds more: what
+        the first requests would wait for is done before.
 
         Raises CheckpointError for a model that can't be used and BackendError for a device or
         budget that can't.
@@ -86,7 +92,8 @@ class Engine:
 
         def run() -> None:
             try:
-                engine = cls(config, load_parts(config))
+                engine = cls(config, load(config))
+                engine._runner.warm_up(config.block_tokens)
             except BaseException as error:
                 opened.put(error)
                 return
@@ -115,6 +122,11 @@ class Engine:
         return self._thread.is_alive()
 
     @property
+    def problem(self) -> str:
+        """Why the engine answers no more; empty while it is alive."""
+        return "" if self.alive else "The engine's thread has ended; restart the server."
+
+    @property
     def counters(self) -> EngineCounters:
         """Block look-ups, evictions and tokens read since the engine opened; pages in use now."""
         store, pool = self._store.counters, self._store.pool
@@ -132,6 +144,11 @@ class Engine:
     def kv_page_bytes(self) -> int:
         """Bytes of one KV page."""
         return self._store.pool.page_bytes
+
+    @property
+    def context_bytes(self) -> int:
+        """Bytes of the pages that are kept for requests under way."""
+        return self._runner.context_bytes
 
     def split_blocks(self, token_count: int) -> tuple[tuple[int, int], ...]:
         """Half-open block ranges that cover `token_count` tokens."""
@@ -380,20 +397,9 @@ class Engine:
             raise UnknownDocument("The document was deleted while its question waited")
         return plan_context(request, reading)
 
-    def _fill_context(self, sequence: Sequence, plan: ContextPlan) -> None:
-        table = plan.table(self._store)
-        sequence.context = self._runner.open_context(
-            plan.sinks, plan.anchor_places(self._store), table
-        )
-        evidence = (
-            token
-            for first, last in plan.evidence
-            for token in plan.reading.document.token_ids[first:last]
-        )
-        sequence.lookup = PromptLookup((*evidence, *sequence.request.prompt_ids))
-        in_prompt = sequence.request.sink_len
-        sequence.context_tokens = sequence.context.length - in_prompt
-        sequence.cached_tokens = max(sequence.context.length - sequence.read_tokens, 0)
+    def _fill_context(self, sequence: Sequence, plan: ContextPlan, extra: int = 0) -> None:
+        guessed = self.settings.guessed_tokens
+        open_context(sequence, plan, self._runner, self._store, guessed=guessed, extra=extra)
 
     def _run(self, batch: Batch) -> None:
         """One step. A failure ends the requests of this step, not the engine."""
@@ -436,33 +442,34 @@ class Engine:
             raise BackendError("a request without a context was scheduled")
         first = sequence.filled
         ids = sequence.request.prompt_ids[first : first + batch.tokens]
-        hidden = self._runner.extend([sequence.context], [ids])[0]
+        if len(ids) < sequence.prompt_left:
+            self._runner.extend([sequence.context], [ids])
+            sequence.filled += len(ids)
+            return
+        scored = self._runner.step([sequence.context], [ids], last_only=True)[0]
         sequence.filled += len(ids)
-        if sequence.prompt_left == 0:
-            sequence.accept(self._runner.logits(hidden[-1:])[0])
+        sequence.accept(scored.logits[0], scored.best[0])
 
     def _decode(self, batch: Decode) -> None:
         contexts = [s.context for s in batch.sequences if s.context is not None]
         if len(contexts) == 1 and (guess := batch.sequences[0].guess()):
             self._decode_guessing(batch.sequences[0], contexts[0], guess)
             return
-        hidden = self._runner.extend(contexts, [[s.tokens[-1]] for s in batch.sequences])
-        for sequence, row in zip(
-            batch.sequences, self._runner.logits(torch.cat(hidden)), strict=True
-        ):
+        rows = self._runner.step(contexts, [[s.tokens[-1]] for s in batch.sequences])
+        for sequence, scored in zip(batch.sequences, rows, strict=True):
             try:
-                sequence.accept(row)
+                sequence.accept(scored.logits[0], scored.best[0])
             except BackendError as error:
                 # Logits that are no numbers end their own request, not those beside it.
                 sequence.fail(str(error))
 
-    def _decode_guessing(self, sequence: Sequence, context: Context, guess: list[int]) -> None:
+    def _decode_guessing(self, sequence: Sequence, context: AnyContext, guess: list[int]) -> None:
         """The next token and, as far as the guess holds, those after it, in one step."""
-        hidden = self._runner.extend([context], [[sequence.tokens[-1], *guess]])[0]
+        scored = self._runner.step([context], [[sequence.tokens[-1], *guess]])[0]
         used = 0
-        for row in self._runner.logits(hidden):
+        for row, best in zip(scored.logits, scored.best, strict=True):
             used += 1
-            sequence.accept(row)
+            sequence.accept(row, best)
             held = used <= len(guess) and not sequence.finished
             if not held or sequence.tokens[-1] != guess[used - 1]:
                 break
@@ -476,21 +483,15 @@ class Engine:
                 group = plan.reading.fitting(missing, self._scheduler.group_tokens)
                 self._read_now(plan.reading, group, sequence)
                 self._hold(sequence, plan)
-            self._fill_context(sequence, plan)
+            self._fill_context(sequence, plan, len(continuation))
         finally:
             sequence.finished = sequence.context is None
             self._let_go()
         if sequence.context is None:
             raise BackendError("scoring lost its context")
         prompt = sequence.request.prompt_ids[sequence.filled :]
-        rest = (*prompt, *continuation)
-        scores: list[float] = []
-        for start in range(0, len(rest) - 1, self.settings.prefill_chunk):
-            ids = rest[start : min(start + self.settings.prefill_chunk, len(rest) - 1)]
-            hidden = self._runner.extend([sequence.context], [ids])[0]
-            first = max(len(prompt) - 1 - start, 0)
-            if first < len(ids):
-                targets = torch.tensor(rest[start + first + 1 : start + len(ids) + 1])
-                logits = self._runner.logits(hidden[first:]).log_softmax(-1)
-                scores += logits.gather(1, targets[:, None])[:, 0].tolist()
-        return tuple(scores)
+        chunk = self.settings.prefill_chunk
+        try:
+            return score_continuation(self._runner, sequence.context, prompt, continuation, chunk)
+        finally:
+            sequence.context.close()

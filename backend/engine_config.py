@@ -9,7 +9,7 @@ from typing import Literal
 
 import torch
 
-from backend.layers.linear import Precision
+from backend.layers.linear import LinearFormat, Precision
 from kvstore.formats import FormatName
 
 Reading = Literal["independent", "chained"]
@@ -20,14 +20,18 @@ class EngineConfig:
     """Settings of one engine.
 
     `precision` "auto" is int8 on a CPU with VNNI, float32 on other CPUs and bfloat16 on a GPU.
+    `linear_format` "fp8" is for GPUs and bfloat16 (docs/benchmarks/decode-h200.md).
     `block_tokens` is the unit of reading, a multiple of the page size; the default is argued in
     docs/adr/0003-blocks-of-512.md. `kv_budget` is in bytes; 0 takes 40% of a CPU's memory, or 70%
     of what a GPU has free once the weights are there. `threads` 0 leaves torch's own choice.
     `max_waiting` bounds the queue of requests, `prefill_chunk` (tokens) the length of one step.
+    `guessed_tokens` are guessed at a time when one request decodes greedily, 0 guesses none, None
+    is the best for the device (see `backend.lookup`).
     `read_tokens` bounds what is read in one step, which has at least one block; 0 is always one
     block on a CPU, which it keeps busy, and 32,768 tokens on a GPU (see
     docs/benchmarks/ttft-h200.md). `kv_format` is that of the pages, in memory and on disk (see
     docs/benchmarks/kv-formats.md); sinks, the question and the answer stay as they were computed.
+    `first_come` serves documents and questions strictly in order of arrival, for benchmarks.
     KV is also kept in files of at most `disk_budget` bytes in `disk_folder`, for one engine at a
     time; without a folder there are none, and a budget of 0 removes those that are there.
     """
@@ -35,6 +39,7 @@ class EngineConfig:
     model: Path
     device: str = "cpu"
     precision: Precision | Literal["auto"] = "auto"
+    linear_format: LinearFormat = "dense"
     block_tokens: int = 512
     reading: Reading = "independent"
     kv_format: FormatName = "auto"
@@ -42,7 +47,9 @@ class EngineConfig:
     threads: int = 0
     max_waiting: int = 64
     prefill_chunk: int = 512
+    guessed_tokens: int | None = None
     read_tokens: int = 0
+    first_come: bool = False
     disk_folder: Path | None = None
     disk_budget: int = 0
 

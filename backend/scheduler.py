@@ -32,9 +32,14 @@ what a single block took (docs/benchmarks/ttft-h200.md)."""
 class Scheduler:
     """The engine's queues."""
 
-    def __init__(self, prefill_chunk: int, read_tokens: int = 1) -> None:
+    def __init__(
+        self, prefill_chunk: int, read_tokens: int = 1, *, first_come: bool = False
+    ) -> None:
         """`prefill_chunk` and `read_tokens` bound a step, in tokens; a group of blocks has at least
-        one block."""
+        one block. `first_come` serves strictly in order of arrival: what benchmarks compare with.
+        """
+        self._first_come = first_come
+        self._arrivals: dict[object, int] = {}
         self._prefill_chunk = prefill_chunk
         self._read_tokens = read_tokens
         self._waiting: deque[Sequence] = deque()
@@ -66,11 +71,24 @@ class Scheduler:
 
     def add(self, sequence: Sequence) -> None:
         """Queue a request."""
+        self._arrive(sequence)
         self._waiting.append(sequence)
 
     def add_reading(self, reading: DocumentReading) -> None:
         """Queue a document for reading, behind the others."""
+        self._arrive(reading)
         self._reading.append(reading)
+
+    def _arrive(self, work: Sequence | DocumentReading) -> None:
+        if self._first_come:
+            self._arrivals[work] = len(self._arrivals)
+
+    def _reading_came_first(self) -> bool:
+        """Whether the document at the head of the line came before every request."""
+        if not self._first_come or not self._reading:
+            return False
+        came = self._arrivals[self._reading[0]]
+        return all(came < self._arrivals[sequence] for sequence in self.sequences())
 
     def drop_readings(self, key: str) -> list[DocumentReading]:
         """Take a document out of the reading queue, as often as it was asked to be read."""
@@ -108,7 +126,8 @@ class Scheduler:
     def schedule(self, wanted: ReadBlocks | None) -> Batch | None:
         """The next step, or None when there is none. `wanted` are blocks that the first waiting
         request needs."""
-        if self._since_reading >= READING_TURN and (block := self._next_reading()):
+        turn = self._since_reading >= READING_TURN and not self._first_come
+        if (turn or self._reading_came_first()) and (block := self._next_reading()):
             return block
         batch = self._for_questions(wanted)
         if batch is None:
@@ -135,7 +154,8 @@ class Scheduler:
             indexes = () if reading.cancelled or reading.error else reading.next_left(tokens)
             if indexes:
                 # Documents take turns, group by group, so that a short one isn't kept waiting.
-                self._reading.rotate(-1)
+                if not self._first_come:
+                    self._reading.rotate(-1)
                 return ReadBlocks(reading, indexes)
             self._reading.popleft()
             reading.notify()

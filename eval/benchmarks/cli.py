@@ -1,10 +1,11 @@
-"""`fineprint bench`: first-token times, mixed load, decoding, kernels."""
+"""`fineprint bench`: first-token times, mixed load, interference, decoding, kernels."""
 
 from __future__ import annotations
 
 import typer
 
 from eval.benchmarks.decode_command import decode
+from eval.benchmarks.interference_command import interference
 from eval.benchmarks.kernels.command import kernels
 from eval.benchmarks.mixed.command import mixed
 from eval.benchmarks.ttft_command import ttft
@@ -13,4 +14,5 @@ commands = typer.Typer(help="Measure speed, each figure with its conditions.", n
 commands.command("ttft")(ttft)
 commands.command("decode")(decode)
 commands.command("mixed")(mixed)
+commands.command("interference")(interference)
 commands.command("kernels")(kernels)
