@@ -135,7 +135,7 @@ class AskOptions:
     """Switches of one answer.
 
     `quotes`: at most so many sentences lead the answer. `closeness`: a further sentence is quoted
-    when its score is at least this share of the best one's. `phrase`: let the model phrase the
+    when its score is at least this share of the best one's, where no likelihood is known. `phrase`: let the model phrase the
     answer. `reinject`: what is put as text next to the question: the quotes, the whole chunk of the
     best one, or nothing. `pages`: give the model
     the KV pages of the evidence. `rerank`: order the best sentences by the model's
@@ -149,7 +149,7 @@ class AskOptions:
     operands. `backtrack`: look again into chunks that hold a telling word which no chosen one has.
     """
 
-    quotes: int = 3
+    quotes: int = 5
     closeness: float = 0.75
     phrase: bool = True
     max_tokens: int = 96
