@@ -1,7 +1,8 @@
 """Looks up what an answer says in the spans it cites.
 
 Every quote, figure, date, clause number and name of a text becomes a Check; a sentence that reuses
-a span must not turn it around (see `reuse`). A check says whether something stands in the cited
+a span must not turn it around (see `reuse`). A figure that was computed is judged by the operands
+that are shown with it. A check says whether something stands in the cited
 text, not whether the answer is right: words that carry no figure and reuse no span are only tested
 for how many of them are foreign to the span.
 """
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from app.answer import quotes
 from app.answer.clause_numbers import find_clause_numbers
+from app.answer.equations import find_equations
 from app.answer.figures import Figure
 from app.answer.items import Items, find_items
 from app.answer.names import stands_in as name_stands_in
@@ -79,7 +81,13 @@ def check_text(
         *_figures(items, sources, spans),
         *_names(items, [fold(_MARKS.sub(" ", span)) for span in spans]),
     ]
+    computed = _computed(text, items, checks)
+    results = [(check.start, check.end) for check in computed]
+    checks = [*(check for check in checks if (check.start, check.end) not in results), *computed]
     for turn in turned(text, spans):
+        if any(turn.start < end and start < turn.end for start, end in results):
+            # What was computed stands in no span; it is judged by its operands.
+            continue
         kind: CheckKind = turn.kind  # type: ignore[assignment]
         checks = [c for c in checks if not (c.ok and c.kind == kind and c.start == turn.start)]
         checks.append(
@@ -89,6 +97,22 @@ def check_text(
         replace(check, start=check.start + offset, end=check.end + offset)
         for check in sorted(checks, key=lambda check: (check.start, check.end))
     )
+
+
+def _computed(text: str, items: Items, checks: Sequence[Check]) -> list[Check]:
+    """Results that are shown with their operands: each operand must stand in the cited text, and
+    the result must follow from them."""
+    missing = {(check.start, check.end) for check in checks if not check.ok}
+    found = []
+    for equation in find_equations(text, items):
+        stand = all((item.start, item.end) not in missing for item in equation.operands)
+        note = "" if equation.right else "the result does not follow from its operands"
+        note = note if stand else "an operand is not in the cited text"
+        place = equation.start, equation.end
+        operands = tuple(item.text for item in equation.operands)
+        ok = stand and equation.right
+        found.append(Check("computed", text[slice(*place)], ok, *place, note, operands))
+    return found
 
 
 def foreign_words(text: str, spans: Sequence[str]) -> float:

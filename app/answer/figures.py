@@ -120,7 +120,7 @@ def _read(folded: str, match: re.Match[str], done: int) -> Figure | None:
         return None
     start, end, value = match.start(), number.end, number.value
     if match["share"] or match["simple"] or match["tenths"]:
-        value = -value if _MINUS.search(folded, max(0, start - 10), start) else value
+        value = -value if _minus(folded, start, done) else value
         return Figure(start, end, folded[start:end], value, "%", value)
     if match["ordinal"]:
         unit = match["ounit"].lower()
@@ -140,14 +140,14 @@ def _read(folded: str, match: re.Match[str], done: int) -> Figure | None:
         return None
     if folded[max(0, start - 1) : start] == "第":
         return Figure(start, end, folded[start:end], value, f"第{unit}", value)
-    negative = bool(_MINUS.search(folded, max(0, start - 10), start))
+    negative = _minus(folded, start, done)
     if before and before["unit"].lower() not in ("元", "圆"):
         if unit == "" or unit in MONEY.values():
             unit = _currency(before, unit)
         bracketed = before["bracket"] and _PAIR_END.match(folded, end)
         negative = negative or bool(before["minus"]) or bool(bracketed)
         start = before.start("first") if before["first"] else before.start("unit")
-        negative = negative or bool(_MINUS.search(folded, max(0, start - 10), start))
+        negative = negative or _minus(folded, start, done)
     value += half
     if unit in MONEY.values() and after and folded[end - 1] in "元圆":
         minor = _MINOR.match(folded, end)
@@ -157,6 +157,12 @@ def _read(folded: str, match: re.Match[str], done: int) -> Figure | None:
     factor, canonical = CANONICAL.get(unit, (Decimal(1), unit))
     value = -value if negative else value
     return Figure(start, end, folded[start:end], value * factor, canonical, value)
+
+
+def _minus(folded: str, start: int, done: int) -> bool:
+    """Whether a sign stands right before `start`; between two figures it is an operator."""
+    sign = _MINUS.search(folded, max(0, start - 10), start)
+    return sign is not None and not (done and not folded[done : sign.start()].strip())
 
 
 def _currency(before: re.Match[str], after: str) -> str:
