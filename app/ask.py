@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from app.answer import wording
-from app.answer.evidence import Found, find, missing_clauses
+from app.answer.evidence import Found, find, look_again, missing_clauses
 from app.errors import BadQuestion
 from app.events import (
     AnswerCompleted,
@@ -111,6 +111,8 @@ def ask(
         return
 
     if opening is None:
+        if options.backtrack:
+            found = look_again(found, documents, question)
         if options.rerank:
             found = rerank(engine, found, documents, question)
         opening = open_answer(found, documents, question, language, options)

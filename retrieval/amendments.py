@@ -34,27 +34,38 @@ _HOW = (
     r"(?P<how>deleted|amended|replaced|restated|superseded|modified|removed|substituted|varied"
     r"|struck\s+out|revised|changed)(?!\s+from\s+time)"
 )
-_ENGLISH = re.compile(
-    rf"(?P<ref>{_REF}){_OF},?\s+{_DONE}{_HOW}"
-    rf"|(?:delete|replace|amend|remove|strike)\s+(?P<ref2>{_REF})(?:\s+(?:of|to|in)\s+(?:the|this)"
-    r"\s+(?P<of2>[^.;:\n]{3,80}?))?\s+(?:in\s+its\s+entirety|and\s+replace|and\s+substitute|to\s+read"
-    r"|with|by|as\s+follows)"
-    rf"|(?:replaces?|supersedes?|deletes?)\s+(?P<ref3>{_REF})(?:\s+(?:of|in)\s+(?:the|this)"
-    r"\s+(?P<of3>[^.;:\n]{3,80}))?",
+_PASSIVE = re.compile(rf"(?P<ref>{_REF}){_OF},?\s+{_DONE}{_HOW}", re.IGNORECASE)
+_ACTIVE = re.compile(
+    rf"(?P<how>delet|replac|amend|remov|strik|supersed)\w*\s+(?P<ref>{_REF})"
+    r"(?:\s*\([^)\n]{0,60}\))?(?:\s+(?:of|to|in)\s+(?:the|this)\s+(?P<of>[^.;:\n]{3,80}?))?"
+    r"(?:\s+(?:in\s+its\s+entirety|and\s+replac|and\s+substitut|to\s+read|so\s+as|with|by"
+    r"|as\s+follows)|\s*[.:])",
     re.IGNORECASE,
 )
-_ZH_REF = (
-    "第\\s*[零〇一二三四五六七八九十百两\\d.]+\\s*条(?:之[一二三四五六七八九十])?"
-    "(?:第[一二三四五六七八九十\\d]+[款项])?"
+_ACTIVE_VERB = re.compile(
+    r"\b(?:delet|replac|amend|remov|strik|supersed)\w{0,3}\s+$", re.IGNORECASE
 )
-_ZH_OF = "(?P<zof>原?(?:主?合同|主?协议|《[^》]{2,40}》)(?:的|中的?)?)?"
-_CHINESE = re.compile(
-    f"(?:删去|删除|取消|废止){_ZH_OF}(?P<zdel>{_ZH_REF})"
-    f"|(?:将|把|对)?{_ZH_OF.replace('zof', 'zof2')}(?P<zref>{_ZH_REF})"
-    "[^。；\\n第]{0,40}?(?:(?:修改|变更|修订|更改|调整|改|替换)(?:为|成|如下)"
-    "|(?:予以|全文|整条)?(?P<zgone>删除|删去|废止|作废|不再(?:适用|执行)|失效)(?!\\s*原?[^。；\\n]{0,12}第))"
-    f"|(?:以|用)[^。；\\n]{{1,60}}?(?:替换|代替|取代){_ZH_OF.replace('zof', 'zof3')}"
-    f"(?P<zref3>{_ZH_REF})"
+_NOT_SUBJECT = re.compile(
+    r"\b(?:set out|set forth|stated|provided|described|specified|defined|listed|contained"
+    r"|referred to|in|under|by|with|per|pursuant to|accordance with|subject to|from)"
+    r"\s+(?:the\s+)?$",
+    re.IGNORECASE,
+)
+_PLACE = re.compile(r"\b(?:clause|section|article|paragraph)s?\s*\d", re.IGNORECASE)
+_ZH_OF = "(?P<of>原?(?:主?合同|主?协议|《[^》]{2,40}》)(?:的|中的?)?)?"
+_ZH_REF = (
+    "(?P<ref>第\\s*[零〇一二三四五六七八九十百两\\d.]+\\s*条(?:之[一二三四五六七八九十])?"
+    "(?:第[一二三四五六七八九十\\d]+[款项])?)"
+)
+_ZH_PLACE = re.compile(_ZH_REF)
+_ZH_PASSIVE = re.compile(
+    _ZH_REF + "[^。；\\n第]{0,40}?(?:(?:修改|变更|修订|更改|调整|改|替换)(?:为|成|如下)"
+    "|(?:予以|全文|整条)?(?P<gone>删除|删去|废止|作废|不再(?:适用|执行)|失效)"
+    "(?!\\s*原?[^。；\\n]{0,12}第))"
+)
+_ZH_OWNER = re.compile(f"(?:将|把|对)?{_ZH_OF}$")
+_ZH_ACTIVE = re.compile(
+    f"(?:(?P<gone>删去|删除|刪除|取消|废止)|(?:以|用)[^。；\\n]{{1,60}}?(?:替换|代替|取代)){_ZH_OF}$"
 )
 _OTHER_DOCUMENT = re.compile(
     r"\b(?:original|principal|master|existing|underlying|main|prior|initial|lease|loan|credit"
@@ -70,7 +81,7 @@ _AMENDING_TITLE = re.compile(
 _TITLE_CHARS = 400
 _MAX_CHARS = 900
 _CONDITION = re.compile(
-    r"\b(?:if|unless|until|whenever|where|may|can|not)\b[^.;\n]{0,40}$"
+    r"\b(?:if|unless|until|whenever|where|may|can|not|in the event|as)\b[^.;\n]{0,40}$"
     r"|(?:如果?|若|未经|不得|可以?|有权|除非)[^。；\n]{0,12}$",
     re.IGNORECASE,
 )
@@ -91,38 +102,77 @@ class Amendment:
 @lru_cache(maxsize=32)
 def find_amendments(text: str, clauses: tuple[Clause, ...]) -> tuple[Amendment, ...]:
     """Every amendment that `text` states, in order. `clauses` is its outline."""
-    folded = fold_in_place(text)
     amending = bool(_AMENDING_TITLE.search(text[:_TITLE_CHARS]))
     found: list[Amendment] = []
-    for match in (*_ENGLISH.finditer(folded), *_CHINESE.finditer(folded)):
-        reference = next(
-            match[name] for name in _REFERENCES if name in match.re.groupindex and match[name]
-        )
+    for said in (*_english(text), *_chinese(text)):
+        reference = fold_in_place(said.reference)
         target = next((f.value for f in find_figures(reference) if f.kind == "clause"), None)
-        if target is None or _CONDITION.search(folded[max(0, match.start() - 60) : match.start()]):
+        if target is None:
             continue
-        start, end = _extent(text, clauses, match.start(), match.end())
-        owner = next(
-            (match[name] for name in _OWNERS if name in match.re.groupindex and match[name]), ""
-        )
-        elsewhere = True if _OTHER_DOCUMENT.search(owner) else (True if amending else None)
-        if re.fullmatch(r"agreement|contract", owner.strip()) and not amending:
+        start, end = _extent(text, clauses, said.start, said.end)
+        elsewhere: bool | None = amending or None
+        if _OTHER_DOCUMENT.search(said.owner):
+            elsewhere = True
+        elif (
+            said.owner.strip().lower() in ("agreement", "contract", "本合同", "本协议")
+            and not amending
+        ):
             elsewhere = False
-        kind = _kind(match, folded[match.start() : end])
+        kind = said.kind or _kind(text[said.start : end].lower())
         found.append(Amendment(target, kind, start, end, elsewhere))
     return tuple(sorted(found, key=lambda amendment: amendment.start))
 
 
-_REFERENCES = ("ref", "ref2", "ref3", "zdel", "zref", "zref3")
-_OWNERS = ("of", "of2", "of3", "zof", "zof2", "zof3")
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """Words of amendment at `text[start:end]`; `kind` is None where they do not tell alone."""
+
+    start: int
+    end: int
+    reference: str
+    owner: str
+    kind: AmendmentKind | None = None
 
 
-def _kind(match: re.Match[str], said: str) -> AmendmentKind:
-    if match.re is _CHINESE:
-        gone = bool(match["zdel"] or match["zgone"])
-        if gone and not re.search("替换|代替|取代|改为|修改为|新的?条款", said):
-            return "deleted"
-        return "replaced"
+def _english(text: str) -> Iterator[_Said]:
+    for place in _PLACE.finditer(text):
+        before = text[max(0, place.start() - 60) : place.start()]
+        active = _ACTIVE_VERB.search(before)
+        if active is not None:
+            start = place.start() - (len(before) - active.start())
+            match = _ACTIVE.match(text, start)
+            before = before[: active.start()]
+        else:
+            start = place.start()
+            match = None if _NOT_SUBJECT.search(before) else _PASSIVE.match(text, start)
+        if match is not None and not _CONDITION.search(before):
+            yield _Said(start, match.end(), match["ref"], match["of"] or "")
+
+
+def _chinese(text: str) -> Iterator[_Said]:
+    for place in _ZH_PLACE.finditer(text):
+        before = text[max(0, place.start() - 80) : place.start()]
+        line = before[before.rfind("\n") + 1 :]
+        active = _ZH_ACTIVE.search(line)
+        if active is not None:
+            start = place.start() - (len(line) - active.start())
+            kind: AmendmentKind = "deleted" if active["gone"] else "replaced"
+            if not _CONDITION.search(line[: active.start()]):
+                yield _Said(start, place.end(), place["ref"], active["of"] or "", kind)
+            continue
+        match = _ZH_PASSIVE.match(text, place.start())
+        owner = _ZH_OWNER.search(line)
+        if match is None or owner is None or _CONDITION.search(line[: owner.start()]):
+            continue
+        gone = match["gone"] and not re.search("替换|代替|取代|改为", match[0])
+        start = place.start() - (len(line) - owner.start())
+        yield _Said(
+            start, match.end(), match["ref"], owner["of"] or "", "deleted" if gone else "replaced"
+        )
+
+
+def _kind(said: str) -> AmendmentKind:
+    """What English words of amendment do to the old text."""
     head = said[:220]
     if re.search(r"amended|modified|varied|revised|changed", head):
         if re.search(r"\bby (?:deleting|replacing|substituting|striking)\b", head):

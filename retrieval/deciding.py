@@ -20,6 +20,8 @@ _FACTS: dict[AskedKind, tuple[FactKind, ...]] = {
     "amount": ("amount", "percent"), "percent": ("percent",), "duration": ("duration", "date"),
     "date": ("date",),
 }  # fmt: skip
+_CONTENT = 0.9
+"""Weight of a word from which on it is part of what is asked about."""
 _MAX_OTHERS = 1
 """Definitions that are shown although the answer holds what was asked for."""
 
@@ -34,8 +36,21 @@ def deciding_definitions(text: str, quotes: Sequence[str], query: Query) -> Iter
         return
     if wanted:
         return
-    asked = [d for d in definitions if d.stated and d.stands_in(query.text, any_case=True)]
+    asked = [
+        d
+        for d in definitions
+        if d.stated
+        and d.stands_in(query.text, any_case=True)
+        and any(d.stands_in(quote) for quote in quotes[:1])
+        and _is_content(d.term, query)
+    ]
     yield from sorted(asked, key=lambda d: -len(d.term))[:_MAX_OTHERS]
+
+
+def _is_content(term: str, query: Query) -> bool:
+    """Whether a term is a content word of the question and no word of asking ("Details")."""
+    folded = fold_in_place(term)
+    return any(unit.weight >= _CONTENT and unit.surface in folded for unit in query.units)
 
 
 def _leading_to(

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from retrieval.contents import is_contents_line
 from retrieval.facts import FactKind, find_facts
 from retrieval.folding import fold, fold_in_place
 from retrieval.language import detect
@@ -24,7 +25,6 @@ from retrieval.wordlists import word_list
 
 _HAN = re.compile("[\u3400-\u9fff]")
 _OR = re.compile(r"\s+or\s+|\s*/\s*|或者?|、")
-_CONTENTS_LINE = re.compile(r"(?:\.{3,}|…{2,}|·{3,}|(?:\. ){3,})\s*\d{1,4}\s*$")
 _MAX_QUOTE = 420
 _GAP_WORDS = 2
 """Stop words that may stand between two words of a phrase ("limit of the liability")."""
@@ -215,7 +215,7 @@ class Scanner:
         """Whether the line of a place is one of a table of contents."""
         end = self._text.find("\n", position)
         start = self._text.rfind("\n", 0, position) + 1
-        return bool(_CONTENTS_LINE.search(self._text[start : end if end >= 0 else None]))
+        return is_contents_line(self._text[start : end if end >= 0 else None])
 
     def _region(self, position: int) -> Span:
         """The stretch between the clause starts around a place."""

@@ -16,6 +16,7 @@ from app.types import AskOptions, Citation, CitationRole
 from retrieval import tokens
 from retrieval.amendments import Amendment, amendments_of, find_amendments
 from retrieval.clauses import label, path
+from retrieval.contents import is_contents
 from retrieval.coverage import coverage
 from retrieval.deciding import deciding_definitions
 from retrieval.query import Query, read_question
@@ -151,6 +152,8 @@ class Attachments:
         self, document: LoadedDocument, amendment: Amendment, *, same_document: bool
     ) -> Clause | None:
         for clause in document.index.numbers.find(amendment.target):
+            if is_contents(document.text[clause.start : min(clause.end, clause.start + 600)]):
+                continue
             if not (same_document and clause.start <= amendment.start < clause.end):
                 return clause
         return None
@@ -163,14 +166,30 @@ class Attachments:
                     yield _Place(number, found.start, found.end)
 
     def _references(self) -> Iterator[_Place]:
+        """Of the best answer of each document: what the others refer to is seldom what is asked."""
+        seen: set[int] = set()
         for citation, place in zip(self._answers, self._places, strict=True):
             document = self._documents[place.document]
+            if place.document in seen or self._amends(place):
+                continue
+            seen.add(place.document)
             own = {clause.index for clause in _chain(document, place.start)}
             for reference in find_references(citation.quote):
-                clause = next(iter(document.index.numbers.find(reference)), None)
-                if clause is None or clause.index in own:
-                    continue
-                yield _Place(place.document, *self._passage(document, clause))
+                for clause in document.index.numbers.find(reference):
+                    span = self._passage(document, clause)
+                    # An outline may have taken the table of contents for clauses.
+                    if not is_contents(document.text[slice(*span)]):
+                        if clause.index not in own:
+                            yield _Place(place.document, *span)
+                        break
+
+    def _amends(self, place: _Place) -> bool:
+        """Whether a quote is an amendment, whose references are those to what it amends."""
+        document = self._documents[place.document]
+        return any(
+            place.overlaps(_Place(place.document, amendment.start, amendment.end))
+            for amendment in find_amendments(document.text, document.clauses)
+        )
 
     def _passage(self, document: LoadedDocument, clause: Clause) -> Span:
         """What to show of a clause: all of a short one, else its best sentence."""

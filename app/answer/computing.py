@@ -22,6 +22,7 @@ from app.answer.dates import Date, find_dates
 from app.answer.figures import Figure, find_figures
 from app.answer.units import MONEY
 from app.types import Check, Citation
+from retrieval.definitions import find_definitions
 from retrieval.folding import fold
 from retrieval.stems import words
 from retrieval.types import Language
@@ -244,10 +245,25 @@ def _end_operands(question: str, quoted: Sequence[tuple[int, Citation]]) -> list
     if len(starts) != 1:
         return None
     where, start, quote = starts[0]
+    if where != number and not _begins_with(answer.quote, quote):
+        return None
     # "until 31 December 2030" states the end: nothing is left to compute.
     if _OPEN_END.search(quote[max(0, start.start - 30) : start.start]):
         return None
     return [Operand(start.text, where), length]
+
+
+def _begins_with(answer: str, definition: str) -> bool:
+    """Whether the time in `answer` is counted from the term that `definition` defines."""
+    return any(
+        re.search(
+            r"(?:from|after|on|upon|commenc\w+|beginning|begins?|effective|as of|starting|starts?"
+            rf"|自|从|于)\s*(?:(?:on|as of|from|the)\s+)*{re.escape(found.term)}",
+            answer,
+            re.IGNORECASE,
+        )
+        for found in find_definitions(definition)
+    )
 
 
 def _runs_forward(quote: str, length: Figure) -> bool:

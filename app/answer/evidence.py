@@ -15,8 +15,11 @@ from app.answer import notices
 from app.answer.citations import cite
 from app.answer.clause_numbers import find_clause_numbers
 from app.types import AskOptions, Citation
+from retrieval.backtrack import brought_in, missed
 from retrieval.clauses import label
 from retrieval.plan import find_evidence
+from retrieval.query import read_question
+from retrieval.ranking import rank_sentences
 from retrieval.showing import worth_showing
 from retrieval.types import Chunk, Evidence, Language, Sentence
 
@@ -77,6 +80,29 @@ class Found:
 def find(documents: Sequence[LoadedDocument], question: str) -> Found:
     """Search every document and join what was found."""
     evidence = tuple(find_evidence(document.index, question) for document in documents)
+    return _joined(evidence, documents, question)
+
+
+def look_again(found: Found, documents: Sequence[LoadedDocument], question: str) -> Found:
+    """The evidence with the chunks that hold a telling word which no chosen chunk has; whether a
+    document answers is not judged again."""
+    query = read_question(question)
+    evidence = []
+    for document, one in zip(documents, found.evidence, strict=True):
+        more = missed(document.index, query, one.hits) if one.answerable else ()
+        if more:
+            hits = brought_in(one.hits, more)
+            sentences = rank_sentences(document.index, query, hits)
+            one = replace(one, hits=hits, sentences=sentences)
+        evidence.append(one)
+    if all(one is before for one, before in zip(evidence, found.evidence, strict=True)):
+        return found
+    return _joined(evidence, documents, question)
+
+
+def _joined(
+    evidence: Sequence[Evidence], documents: Sequence[LoadedDocument], question: str
+) -> Found:
     order = sorted(range(len(documents)), key=lambda index: -evidence[index].support)
     candidates = [
         Candidate(index, sentence)
@@ -84,7 +110,7 @@ def find(documents: Sequence[LoadedDocument], question: str) -> Found:
         if evidence[index].answerable
         for sentence in evidence[index].sentences
     ]
-    return Found(evidence, _named_first(candidates, documents, question))
+    return Found(tuple(evidence), _named_first(candidates, documents, question))
 
 
 def lead(

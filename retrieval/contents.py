@@ -1,0 +1,27 @@
+"""Lines of a table of contents, told from the clauses that they list.
+
+Knows the look of such lines: dot leaders or a page number behind a heading. Does not know where a
+table of contents begins or ends.
+"""
+
+from __future__ import annotations
+
+import re
+
+_LEADERS = re.compile(r"(?:\.{3,}|…{2,}|·{3,}|(?:\. ){3,})\s*\d{1,4}\s*$")
+_ENTRY = re.compile(
+    r"(?:^|\s)\d{1,2}(?:\.\d{1,2}){0,2}\.?\s+[A-Z][A-Za-z'’,/&() -]{2,80}?\s+\d{1,3}(?=\s|$)"
+)
+_ENTRIES = 2
+
+
+def is_contents_line(line: str) -> bool:
+    """Whether a line has dot leaders and a page number."""
+    return bool(_LEADERS.search(line))
+
+
+def is_contents(text: str) -> bool:
+    """Whether a passage is a stretch of a table of contents: two entries with page numbers."""
+    if any(map(is_contents_line, text.split("\n"))):
+        return True
+    return len(_ENTRY.findall(text)) >= _ENTRIES
