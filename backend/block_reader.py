@@ -81,6 +81,9 @@ class BlockReader:
         except BaseException:
             self._store.abandon(pages)
             raise
+        if reading.ends_with(group):
+            # "Done" is told when it is.
+            self._runner.settle()
         for index in group:
             self._store.commit(reading.keys[index], reading.tokens_of(index), own[index])
 
@@ -88,9 +91,9 @@ class BlockReader:
         """Read blocks into their own pages."""
         anchors = self._places(reading, own)
         sinks = reading.document.sinks
-        if len(own) == 1:
-            ((index, pages),) = own.items()
-            self._runner.read_block(reading.tokens_of(index), sinks, anchors, pages)
+        first = next(iter(own))
+        if len(own) == 1 and len(reading.tokens_of(first)) > self._runner.longest_grouped:
+            self._runner.read_block(reading.tokens_of(first), sinks, anchors, own[first])
             return
         blocks = [
             GroupedBlock(reading.tokens_of(index), pages, len(reading.anchors_before(index)))

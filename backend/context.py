@@ -74,6 +74,9 @@ class Context:
         """Forget the last `count` tokens."""
         self.length -= count
 
+    def close(self) -> None:
+        """Nothing is to be given back: the tensors go with the context."""
+
     def _mask(self, new: int) -> torch.Tensor:
         """[new, capacity]: what each of `new` tokens must not see, -inf."""
         capacity = self._keys.shape[2]

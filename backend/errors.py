@@ -7,6 +7,7 @@ BackendError
 ├── RequestTooLarge          the request can never fit in this engine
 ├── EngineBusy               the queue is full; try again later
 ├── UnknownDocument          no document with this key has been given to the engine
+├── SensorError              the GPU's sensors are missing or don't answer
 └── EngineClosed             the engine was closed
 """
 
@@ -22,6 +23,7 @@ __all__ = [
     "EngineClosed",
     "InvalidSampling",
     "RequestTooLarge",
+    "SensorError",
     "UnknownDocument",
 ]
 
@@ -58,6 +60,10 @@ class EngineBusy(BackendError):
 
 class UnknownDocument(BackendError):
     """The engine has not been given the document that the request names."""
+
+
+class SensorError(BackendError):
+    """The GPU's sensors are missing or don't answer. Work goes on without them."""
 
 
 class EngineClosed(BackendError):

@@ -15,11 +15,15 @@ GUESSED = 3
 """Tokens that must match, and tokens guessed. On the default model three more rows in a step cost
 about a quarter more time, so one guess in four must come true to pay."""
 
+GUESSED_IN_PAGES = 7
+"""Tokens guessed on a GPU, where a step of eight rows reads the same weights as one."""
+
 
 class PromptLookup:
     """Where each run of `MATCH` tokens was last seen."""
 
-    def __init__(self, seen: Iterable[int]) -> None:
+    def __init__(self, seen: Iterable[int], guessed: int = GUESSED) -> None:
+        self._guessed = guessed
         self._tokens: list[int] = []
         self._places: dict[tuple[int, ...], int] = {}
         for token in seen:
@@ -35,4 +39,4 @@ class PromptLookup:
     def guess(self) -> list[int]:
         """The tokens that followed when the last `MATCH` tokens were seen before; often empty."""
         place = self._places.get(tuple(self._tokens[-MATCH:]))
-        return [] if place is None else self._tokens[place : place + GUESSED]
+        return [] if place is None else self._tokens[place : place + self._guessed]

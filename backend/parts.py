@@ -10,9 +10,11 @@ from backend.engine_config import EngineConfig
 from backend.errors import BackendError
 from backend.loader import load_checkpoint
 from backend.models import Decoder, build_decoder
+from backend.paged.arena import Arena
 from backend.tokenizer import Tokenizer
 from kvstore.formats import page_format
-from kvstore.pool import page_bytes
+from kvstore.formats.plain import PlainFormat
+from kvstore.pool import PagePool, page_bytes
 from kvstore.store import KVStore
 from kvstore.types import PAGE_TOKENS, KVShape
 
@@ -25,6 +27,14 @@ class EngineParts:
     tokenizer: Tokenizer
     fingerprint: str
     store: KVStore
+    arena: Arena | None = None
+
+
+ARENA_SHARE = 10
+"""A tenth of a GPU's KV budget is for the contexts of requests under way."""
+
+ARENA_TOKENS = 65_536
+"""Most tokens of all contexts together: sixteen of 4,096."""
 
 
 def load_parts(config: EngineConfig) -> EngineParts:
@@ -35,22 +45,42 @@ def load_parts(config: EngineConfig) -> EngineParts:
     """
     if config.threads:
         torch.set_num_threads(config.threads)
-    if config.block_tokens % PAGE_TOKENS:
-        raise BackendError(f"block_tokens must be a multiple of {PAGE_TOKENS}")
     precision = config.resolved_precision()
     device = torch.device(config.device)
     if precision == "int8" and device.type != "cpu":
         raise BackendError("int8 weights run on CPUs only; use bfloat16 on a GPU")
+    if config.linear_format == "fp8" and (device.type == "cpu" or precision != "bfloat16"):
+        raise BackendError("Linear layers in fp8 run on GPUs beside bfloat16 only")
     checkpoint = load_checkpoint(config.model)
-    model = build_decoder(checkpoint, precision, device)
+    model = build_decoder(checkpoint, precision, device, config.linear_format)
+    return make_parts(config, model, checkpoint.tokenizer, checkpoint.fingerprint)
+
+
+def make_parts(
+    config: EngineConfig, model: Decoder, tokenizer: Tokenizer, fingerprint: str
+) -> EngineParts:
+    """The parts around a model that is loaded. Raises BackendError for a budget that is too small
+    and for blocks that are not made of pages."""
+    if config.block_tokens % PAGE_TOKENS:
+        raise BackendError(f"block_tokens must be a multiple of {PAGE_TOKENS}")
     shape = KVShape(model.config.layers, model.config.kv_heads, model.config.head_dim)
     budget = config.resolved_kv_budget()
+    arena = _make_arena(model, shape, budget) if model.device.type == "cuda" else None
+    left = budget if arena is None else budget - arena.pool.data.nbytes
     form = page_format(config.kv_format, model.compute_dtype)
-    pages = budget // page_bytes(shape, form)
+    pages = left // page_bytes(shape, form)
     if pages < config.block_tokens // PAGE_TOKENS + 1:
         raise BackendError(
             f"A KV budget of {budget} bytes holds {pages} pages, less than one block "
             f"of {config.block_tokens} tokens; raise it"
         )
-    store = KVStore(shape, pages, model.compute_dtype, device, form)
-    return EngineParts(model, checkpoint.tokenizer, checkpoint.fingerprint, store)
+    store = KVStore(shape, pages, model.compute_dtype, model.device, form)
+    return EngineParts(model, tokenizer, fingerprint, store, arena)
+
+
+def _make_arena(model: Decoder, shape: KVShape, budget: int) -> Arena:
+    page = page_bytes(shape, PlainFormat(model.compute_dtype))
+    pages = max(min(budget // ARENA_SHARE // page, ARENA_TOKENS // PAGE_TOKENS), 2)
+    longest = -(-model.config.max_positions // PAGE_TOKENS)
+    pool = PagePool(shape, pages, model.compute_dtype, model.device)
+    return Arena(pool, context_pages=min(pages, 2 * longest))

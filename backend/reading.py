@@ -77,6 +77,10 @@ class DocumentReading:
         elif index in self._left:
             self._left.remove(index)
 
+    def ends_with(self, indexes: Iterable[int]) -> bool:
+        """Whether nothing that is wanted is left beside these blocks."""
+        return self.wanted and set(self._left) <= set(indexes)
+
     def missing(self, indexes: range | list[int]) -> list[int]:
         """Those of the given blocks that have no KV in the pool."""
         return [index for index in indexes if not self._store.contains(self.keys[index])]

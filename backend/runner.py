@@ -7,17 +7,23 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence as SequenceOf
+from dataclasses import dataclass
+from typing import cast
 
 import torch
 
 from backend.block_group import GroupedBlock, lay_out
 from backend.context import Context
 from backend.layers.rope import Rope, rotate
+from backend.lookup import GUESSED, GUESSED_IN_PAGES
 from backend.models import Decoder
 from backend.ops.block_attention import block_attention, choose_implementation
+from backend.ops.page_write import place_write
 from backend.ops.prefix_attention import Implementation, prefix_attention
+from backend.paged.arena import Arena, PagedContext
+from backend.paged.step import BATCHES, ROWS, PagedStep, StepRows
 from kvstore.pool import PagePool
-from kvstore.types import PageTable
+from kvstore.types import PAGE_TOKENS, PageTable
 
 SINKS_KEPT = 16
 """Prefixes whose KV is kept: there is one for each language and prompt, but any client may bring
@@ -27,10 +33,35 @@ KV = tuple[torch.Tensor, torch.Tensor]
 """Keys (before rotation) and values, each [layers, kv_heads, tokens, head_dim]."""
 
 
+AnyContext = Context | PagedContext
+
+LONGEST_GROUPED = 4_096
+"""Tokens of a block that counts as one of many on a GPU; a longer one is a document that somebody
+wants read densely, which torch's kernels do."""
+
+_ROTATED = 65_536
+"""Tokens that are rotated at a time: the arithmetic takes several times their memory."""
+
+WARM_UP_TOKENS = (1_024, 8_192, 32_768)
+"""Tokens of the groups that are read before anybody waits: a few blocks for a question, and the
+largest group beside questions and alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What the model says after some tokens of one context: `logits` [n, vocab] in float32, to be
+    read before the next step, and the likeliest token of each row with its log-probability, where
+    the device has told them."""
+
+    logits: torch.Tensor
+    best: tuple[tuple[int, float] | None, ...]
+
+
 class Runner:
     """Model, positions and pages together."""
 
-    def __init__(self, model: Decoder, pool: PagePool) -> None:
+    def __init__(self, model: Decoder, pool: PagePool, arena: Arena | None = None) -> None:
+        """With an arena, contexts stand in its pages as long as it has room."""
         self._model = model
         self._pool = pool
         self._rope = Rope(model.config, model.device)
@@ -38,8 +69,57 @@ class Runner:
         self._block_impl = choose_implementation(
             model.config.head_dim, model.compute_dtype, model.device
         )
+        self._arena = arena
+        self._step = None if arena is None else PagedStep(model, self._rope, arena)
         # The prefixes used last, least recently used first.
         self._sinks: OrderedDict[tuple[int, ...], KV] = OrderedDict()
+
+    @property
+    def context_bytes(self) -> int:
+        """Bytes of the arena."""
+        return 0 if self._arena is None else self._arena.pool.data.nbytes
+
+    @property
+    def longest_grouped(self) -> int:
+        """Up to this many tokens a single block too is best read by `read_blocks`."""
+        return 0 if self._model.device.type == "cpu" else LONGEST_GROUPED
+
+    @property
+    def guessed(self) -> int:
+        """Tokens worth guessing: beside reading the weights a few rows more cost a GPU nothing."""
+        return GUESSED if self._step is None else GUESSED_IN_PAGES
+
+    def settle(self) -> None:
+        """Wait until all that was begun is done. Steps follow one another anyway; this is for who
+        tells the time."""
+        if self._model.device.type == "cuda":
+            torch.cuda.current_stream(self._model.device).synchronize()
+
+    @torch.inference_mode()
+    def warm_up(self, block_tokens: int) -> None:
+        """Compile and record what the first requests would wait for. Does nothing on a CPU."""
+        if self._model.device.type == "cpu":
+            return
+        if self._step is not None:
+            rows = [(1, rows) for rows in ROWS]
+            self._step.record([*rows, *((batch, 1) for batch in BATCHES[1:])])
+        sinks = (0,) * 24
+        for tokens in WARM_UP_TOKENS:
+            count = max(tokens // block_tokens, 1)
+            each = -(-block_tokens // PAGE_TOKENS)
+            if count * each > self._pool.free:
+                break
+            pages = self._pool.allocate(count * each)
+            try:
+                blocks = [
+                    GroupedBlock((0,) * block_tokens, pages[at * each : (at + 1) * each])
+                    for at in range(count)
+                ]
+                self.read_blocks(blocks, sinks, [])
+            finally:
+                self._pool.release(pages)
+        self._sinks.pop(sinks, None)
+        torch.cuda.synchronize()
 
     def sinks(self, token_ids: tuple[int, ...]) -> KV:
         """KV of a sink prefix, computed once per prefix."""
@@ -87,11 +167,16 @@ class Runner:
             prefix = _join(prefix, self._pool.gather_tokens(group.outside))
         keys, values = (part.transpose(1, 2) for part in prefix)
         cos, sin = self._rope.tables(0, group.plan.positions)
+        on_gpu = device.type == "cuda"
 
         def attend(layer: int, qk: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
             kv_heads = v.shape[1]
             q, k = qk[:, :-kv_heads], qk[:, -kv_heads:]
-            self._pool.write_tokens(group.pages, group.slots, layer, k, v)
+            if on_gpu and self._pool.format.plain:
+                data = self._pool.data
+                place_write(data, layer, k, v, group.pages, group.slots, impl="triton")
+            else:
+                self._pool.write_tokens(group.pages, group.slots, layer, k, v)
             extra = (keys[layer], values[layer]) if group.plan.extra_rows else None
             read = block_attention(
                 q, k, v, group.plan, extra=extra, cos=cos, sin=sin, impl=self._block_impl
@@ -105,20 +190,86 @@ class Runner:
         sinks: tuple[int, ...],
         anchors: SequenceOf[tuple[int, int]],
         table: PageTable,
-    ) -> Context:
-        """A context of sinks, anchors and pages."""
+        room: int = 0,
+    ) -> AnyContext:
+        """A context of sinks, anchors and pages, to which at most `room` tokens are appended."""
         prefix = self.sinks(sinks)
         if anchors:
             prefix = _join(prefix, self._pool.gather_tokens(anchors))
         if table.refs:
             prefix = _join(prefix, self._pool.gather(table))
+        if self._arena is not None:
+            # A step's tokens are filled up, and those that were guessed need room too.
+            paged = self._arena.open(prefix, room + min(room, ROWS[-1]) + GUESSED_IN_PAGES + 1)
+            if paged is not None:
+                return paged
         return Context(*prefix, self._rope, self._impl)
+
+    def step(
+        self,
+        contexts: SequenceOf[AnyContext],
+        token_ids: SequenceOf[SequenceOf[int]],
+        *,
+        last_only: bool = False,
+    ) -> list[Scored]:
+        """Append tokens to each context; what the model says after each of them, or after the last
+        one only."""
+        if self._step is None or not all(isinstance(one, PagedContext) for one in contexts):
+            return self._step_apart(contexts, token_ids, last_only)
+        paged = cast("SequenceOf[PagedContext]", contexts)
+        scored: list[Scored] = []
+        parts = range(0, len(paged), BATCHES[-1])
+        for first in parts:
+            last = first + BATCHES[-1]
+            for rows in self._step.run(paged[first:last], token_ids[first:last]):
+                scored.append(_scored(rows, last_only, keep=len(parts) > 1))
+        return scored
+
+    def _step_apart(
+        self,
+        contexts: SequenceOf[AnyContext],
+        token_ids: SequenceOf[SequenceOf[int]],
+        last_only: bool,
+    ) -> list[Scored]:
+        """Contexts in pages, if there are any, and the others in two steps."""
+        apart = [place for place, one in enumerate(contexts) if isinstance(one, PagedContext)]
+        found: dict[int, Scored] = {}
+        if apart:
+            rows = self.step(
+                [contexts[place] for place in apart],
+                [token_ids[place] for place in apart],
+                last_only=last_only,
+            )
+            found = dict(zip(apart, rows, strict=True))
+        others = [place for place in range(len(contexts)) if place not in found]
+        hidden = self.extend(
+            [contexts[place] for place in others], [token_ids[place] for place in others]
+        )
+        if last_only:
+            hidden = [rows[-1:] for rows in hidden]
+        logits = self.logits(torch.cat(hidden)).split([len(rows) for rows in hidden])
+        for place, rows in zip(others, logits, strict=True):
+            found[place] = Scored(rows, (None,) * len(rows))
+        return [found[place] for place in range(len(contexts))]
 
     @torch.inference_mode()
     def extend(
+        self, contexts: SequenceOf[AnyContext], token_ids: SequenceOf[SequenceOf[int]]
+    ) -> list[torch.Tensor]:
+        """Append tokens to each context; returns the hidden states [tokens, hidden] of each, to be
+        read before the next step. Of contexts in pages it takes one at a time."""
+        if self._step is not None and isinstance(contexts[0], PagedContext):
+            (context,), (ids,) = cast("SequenceOf[PagedContext]", contexts), token_ids
+            parts = [
+                self._step.run([context], [ids[at : at + ROWS[-1]]], tell=False)[0].hidden.clone()
+                for at in range(0, len(ids), ROWS[-1])
+            ]
+            return [torch.cat(parts)]
+        return self._extend(cast("SequenceOf[Context]", contexts), token_ids)
+
+    def _extend(
         self, contexts: SequenceOf[Context], token_ids: SequenceOf[SequenceOf[int]]
     ) -> list[torch.Tensor]:
-        """Append tokens to each context; returns the hidden states [tokens, hidden] of each."""
         counts = [len(ids) for ids in token_ids]
         for context, new in zip(contexts, counts, strict=True):
             context.begin(new)
@@ -141,6 +292,13 @@ class Runner:
         return self._model.logits(hidden).cpu()
 
     @torch.inference_mode()
+    def log_probabilities(self, hidden: torch.Tensor, token_ids: SequenceOf[int]) -> list[float]:
+        """Of each token after the hidden state of the same row."""
+        scores = self._model.logits(hidden).log_softmax(-1)
+        wanted = torch.tensor(token_ids, device=scores.device)[:, None]
+        return scores.gather(1, wanted)[:, 0].tolist()
+
+    @torch.inference_mode()
     def _read(self, token_ids: SequenceOf[int], prefix: KV, sink: _Capture | _PageWriter) -> None:
         keys, values = prefix
         start, new = keys.shape[2], len(token_ids)
@@ -151,7 +309,10 @@ class Runner:
         def attend(layer: int, qk: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
             kv_heads, width = v.shape[1:]
             sink.store(layer, qk[:, -kv_heads:], v)
-            rotated = rotate(qk, cos, sin)
+            rotated = torch.empty_like(qk)
+            for first in range(0, new, _ROTATED):
+                part = slice(first, first + _ROTATED)
+                rotated[part] = rotate(qk[part], cos[part], sin[part])
             q, k = rotated[:, :-kv_heads], rotated[:, -kv_heads:]
             grouped = q.view(new, kv_heads, -1, width).permute(1, 2, 0, 3)
             seen_k = torch.cat((prefix_keys[layer], k.transpose(0, 1)), 1)
@@ -193,6 +354,12 @@ class _PageWriter:
 
     def store(self, layer: int, k: torch.Tensor, v: torch.Tensor) -> None:
         self._pool.write(self._pages, layer, k, v)
+
+
+def _scored(rows: StepRows, last_only: bool, *, keep: bool) -> Scored:
+    logits = rows.logits.clone() if keep else rows.logits
+    best: tuple[tuple[int, float] | None, ...] = rows.best or (None,) * len(logits)
+    return Scored(logits[-1:], best[-1:]) if last_only else Scored(logits, best)
 
 
 def _join(first: KV, second: KV) -> KV:

@@ -12,6 +12,9 @@ from backend.types import SamplingParams
 
 MOST_LOGPROBS = 20
 """Best tokens that an event can tell of, as in OpenAI's API."""
+_NOT_NUMBERS = (
+    "The model gave logits that are not numbers. Check the weights, or use a wider precision."
+)
 _FIRST_LOOK = 1024
 """Top-p looks at this many best tokens before it sorts the whole vocabulary."""
 
@@ -61,6 +64,18 @@ class Sampler:
         else:
             self._random.manual_seed(params.seed)
 
+    @property
+    def takes_best(self) -> bool:
+        """Whether the likeliest token is always chosen, so that no logits need be looked at."""
+        return self._params.temperature == 0 and self._params.repetition_penalty == 1.0
+
+    def check(self, best: tuple[int, float]) -> tuple[int, float]:
+        """The likeliest token and its log-probability. Raises BackendError when that is NaN: the
+        logits were."""
+        if not math.isfinite(best[1]):
+            raise BackendError(_NOT_NUMBERS)
+        return best
+
     def next(
         self, logits: torch.Tensor, history: Sequence[int], banned: Sequence[int] = ()
     ) -> tuple[int, float]:
@@ -72,10 +87,7 @@ class Sampler:
         scores = logits.detach().float()
         total = torch.logsumexp(scores, dim=0)
         if not torch.isfinite(total):
-            raise BackendError(
-                "The model gave logits that are not numbers. Check the weights, or use a wider "
-                "precision."
-            )
+            raise BackendError(_NOT_NUMBERS)
         allowed = self._penalised(scores, history)
         if banned:
             places = torch.tensor(tuple(banned), device=scores.device)

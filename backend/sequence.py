@@ -11,6 +11,7 @@ import torch
 from backend.context import Context
 from backend.detokenizer import IncrementalDecoder
 from backend.lookup import PromptLookup
+from backend.paged.arena import PagedContext
 from backend.repetition import is_looping
 from backend.sampler import Sampler
 from backend.stop import StopMatcher
@@ -28,7 +29,7 @@ class Sequence:
         """Raises InvalidSampling."""
         self.request = request
         self.events: queue.SimpleQueue[TokenEvent] = queue.SimpleQueue()
-        self.context: Context | None = None
+        self.context: Context | PagedContext | None = None
         self.filled = request.sink_len
         self.tokens: list[int] = []
         self.finished = False
@@ -64,13 +65,16 @@ class Sequence:
         if self._started is None:
             self._started = time.perf_counter()
 
-    def accept(self, logits: torch.Tensor) -> None:
+    def accept(self, logits: torch.Tensor, best: tuple[int, float] | None = None) -> None:
         """Choose the next token from logits [vocab] and emit its event, the last one if it ends
-        the answer."""
+        the answer. `best`: the likeliest token and its log-probability, where they are known."""
         sampling = self.request.sampling
         short = len(self.tokens) < sampling.min_tokens
         banned = tuple(self._eos_ids) if short and not sampling.ignore_eos else ()
-        token, logprob = self._sampler.next(logits, self.tokens, banned)
+        if best is not None and self._sampler.takes_best and not banned:
+            token, logprob = self._sampler.check(best)
+        else:
+            token, logprob = self._sampler.next(logits, self.tokens, banned)
         if sampling.logprobs is not None:
             self._logprob, self._best = logprob, self._sampler.best(logits)
         if self._first_token is None:
@@ -121,6 +125,8 @@ class Sequence:
 
     def _finish(self, token: int | None, text: str, reason: FinishReason, error: str = "") -> None:
         self.finished = True
+        if self.context is not None:
+            self.context.close()
         self.context = None
         self.events.put(
             TokenEvent(

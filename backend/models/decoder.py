@@ -14,13 +14,19 @@ import torch
 from torch.nn import functional
 
 from backend.config import ModelConfig
-from backend.layers.linear import Precision, make_linear
+from backend.layers.linear import LinearFormat, Precision, make_linear
 from backend.layers.weight_only import make_weight_only
 from backend.models.layers import Layer, MakeLinear, load_layers, take
+from backend.ops.add_norm import Implementation, add_norm
+from backend.ops.gated_unit import gated_unit
 
 Attend = Callable[[int, torch.Tensor, torch.Tensor], torch.Tensor]
 """attend(layer, qk [n, heads + kv_heads, d], v [n, kv_heads, d]) -> [n, heads * d]. q and k come
 together because both are rotated."""
+
+_MLP_ROWS = 65_536
+"""Most tokens that go through a layer's MLP at once: what it keeps beside them is several times as
+wide as the stream."""
 
 WIDE_ROWS = 16
 """From this many tokens at once the products are bound by arithmetic, below by reading weights."""
@@ -42,15 +48,18 @@ class Decoder:
         *,
         smoothed: Mapping[str, torch.Tensor] | None = None,
         make: MakeLinear | None = None,
+        linear_format: LinearFormat = "dense",
     ) -> None:
         """With `precision` int8, many tokens at once go through int8 layers of `smoothed` (the
         same function, see `backend.models.smoothing`) and few through weight-only layers of
-        `tensors`. `make` builds a linear layer in place of the usual one."""
+        `tensors`. `make` builds a linear layer in place of the usual one. The head is no layer:
+        its product is never in FP8."""
         self.config = config
         self.device = device
         self.compute_dtype = torch.bfloat16 if precision == "int8" else getattr(torch, precision)
         self._stream_dtype = torch.float32 if device.type == "cpu" else self.compute_dtype
-        usual = partial(make_linear, precision, device)
+        self._impl: Implementation = "triton" if device.type == "cuda" else "reference"
+        usual = partial(make_linear, precision, device, form=linear_format)
         narrow = make_weight_only if precision == "int8" else usual
         self._narrow = load_layers(config, tensors, make or narrow, device)
         self._wide = self._narrow
@@ -60,7 +69,8 @@ class Decoder:
         head = embedding if config.tie_embeddings else take(tensors, "lm_head.weight")
         self._embedding = embedding.to(device, self.compute_dtype)
         self._norm = take(tensors, "model.norm.weight").to(device, torch.float32)
-        self._head = narrow(head, None)
+        plain = partial(make_linear, precision, device)
+        self._head = (make_weight_only if precision == "int8" else plain)(head, None)
 
     def forward(
         self, token_ids: torch.Tensor, attend: Attend, *, cache_only: bool = False
@@ -73,23 +83,35 @@ class Decoder:
         last = self.config.layers - 1
         stream = self._embedding[token_ids].to(self._stream_dtype)
         layers = self._wide if len(token_ids) >= WIDE_ROWS else self._narrow
+        given: torch.Tensor | None = None
         for index, layer in enumerate(layers):
-            read = attend(index, *self._queries(layer, stream))
+            stream, normed = self._add(stream, given, layer.attention_norm)
+            read = attend(index, *self._queries(layer, normed))
             if cache_only and index == last:
-                break
-            stream = stream + layer.out(read)
-            gate, up = layer.gate_up(self._rms(stream, layer.mlp_norm)).chunk(2, -1)
-            stream = stream + layer.down(functional.silu(gate) * up)
-        return self._rms(stream, self._norm)
+                return stream
+            stream, normed = self._add(stream, layer.out(read), layer.mlp_norm)
+            given = self._mlp(layer, normed)
+        return self._add(stream, given, self._norm)[1]
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """Logits [n, vocab] in float32 for hidden states [n, hidden]."""
         return self._head(hidden).float()
 
-    def _queries(self, layer: Layer, stream: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def _add(
+        self, stream: torch.Tensor, given: torch.Tensor | None, weight: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """What a layer gave goes into the stream; the stream and its RMS norm."""
+        return add_norm(stream, given, weight, self.config.rms_eps, impl=self._impl)
+
+    def _mlp(self, layer: Layer, normed: torch.Tensor) -> torch.Tensor:
+        if len(normed) > _MLP_ROWS:
+            return torch.cat([self._mlp(layer, rows) for rows in normed.split(_MLP_ROWS)])
+        return layer.down(gated_unit(layer.gate_up(normed), impl=self._impl))
+
+    def _queries(self, layer: Layer, normed: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         config = self.config
         both = config.heads + config.kv_heads
-        qkv = layer.qkv(self._rms(stream, layer.attention_norm))
+        qkv = layer.qkv(normed)
         qkv = qkv.view(-1, both + config.kv_heads, config.head_dim)
         qk, v = qkv[:, :both], qkv[:, both:]
         if layer.q_norm is not None and layer.k_norm is not None:

@@ -12,10 +12,12 @@ from eval.benchmarks.options import (
     BlockOption,
     BudgetOption,
     DeviceOption,
+    LinearOption,
     OutOption,
     PrecisionOption,
     RoundsOption,
     SeedOption,
+    ShapeOption,
     TextOption,
     give_out,
 )
@@ -44,15 +46,42 @@ def decode(
     precision: PrecisionOption = None,
     block_tokens: BlockOption = None,
     kv_budget: BudgetOption = None,
+    shape: ShapeOption = None,
+    linear_format: LinearOption = None,
+    guesses: Annotated[
+        str | None,
+        typer.Option(
+            help="Also answers that quote, with so many tokens guessed: 0,3,7 (0 guesses none).",
+            show_default=False,
+        ),
+    ] = None,
+    quotes: Annotated[int, typer.Option(min=1, help="Answers that quote.")] = 20,
+    steps: Annotated[
+        str | None,
+        typer.Option(
+            help="Also steps on a GPU outside of the engine, on KV of these lengths, by batch: to "
+            "set a few pages beside dense KV.",
+            show_default=False,
+        ),
+    ] = None,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Time per token by context length and batch, on prompts and on evidence pages."""
     with reporting(as_json):
         from eval.benchmarks.decode import DecodePlan, measure, parse_source, require_format
+        from eval.benchmarks.dense_decode import decode_steps
         from eval.benchmarks.documents import load_pieces, sample_files
-        from eval.benchmarks.engine_settings import EngineChoice, engine_fields, opened
+        from eval.benchmarks.engine_settings import (
+            EngineChoice,
+            chosen_config,
+            chosen_parts,
+            engine_fields,
+            opened,
+        )
+        from eval.benchmarks.gpu_memory import memory_fields
         from eval.benchmarks.lengths import parse_counts, parse_length, parse_lengths
+        from eval.benchmarks.quoting import measure_quoting
         from eval.benchmarks.record import make_record
         from eval.benchmarks.tables import decode_tables, render
 
@@ -68,10 +97,27 @@ def decode(
         )
         files = tuple(text) if text else sample_files()
         pieces = load_pieces(files)
-        choice = EngineChoice(model, device, precision, block_tokens, kv_budget)
+        choice = EngineChoice(
+            model, device, precision, block_tokens, kv_budget, shape, linear_format
+        )
+        outside: list[dict[str, object]] = []
+        if steps is not None:
+            note("steps outside of the engine")
+            parts = chosen_parts(choice, chosen_config(choice))
+            outside = decode_steps(parts, parse_lengths(steps), plan.batches)
+            del parts
+        quoting: list[dict[str, object]] = []
+        if guesses is not None:
+            numbers = [int(part) for part in guesses.split(",")]
+            quoting = measure_quoting(
+                choice, numbers, pieces, answers=quotes, seed=seed, on_step=note
+            )
         with opened(choice) as engine:
             require_format(engine, kv_format)
             measured, results = measure(engine, plan, pieces, note)
+            results["steps_outside"] = outside
+            results["quoting"] = quoting
+            results["memory"] = memory_fields(engine)
             record = make_record(
                 "decode",
                 device=engine.settings.device,

@@ -4,31 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 
-from app.services import open_engine
+from app.services import engine_config
 from app.settings import load_settings
 from backend.engine import Engine
+from backend.engine_config import EngineConfig
+from backend.parts import EngineParts, load_parts
+from eval.benchmarks.gpu_memory import start
+from eval.benchmarks.random_model import random_parts
 
 
 @dataclass(frozen=True, slots=True)
 class EngineChoice:
     """What the command line says about the engine; None leaves it to settings and defaults.
-    `kv_budget_mb` in megabytes of 1,000,000 bytes."""
+    `kv_budget_mb` in megabytes of 1,000,000 bytes. `shape`: random weights of this shape instead of
+    the model's, whose tokenizer is used. `guessed_tokens` as in EngineConfig."""
 
     model: str | None = None
     device: str | None = None
     precision: str | None = None
     block_tokens: int | None = None
     kv_budget_mb: int | None = None
+    shape: str | None = None
+    linear_format: str | None = None
+    kv_format: str | None = None
+    guessed_tokens: int | None = None
 
 
-@contextmanager
-def opened(choice: EngineChoice) -> Iterator[Engine]:
-    """The engine, closed after the block. Blocks are read independently, whatever the environment
-    says. Raises BadSettings, ModelUnavailable, UnknownModel and CheckpointError."""
+def chosen_config(choice: EngineChoice) -> EngineConfig:
+    """Blocks are read independently, whatever the environment says. Raises BadSettings,
+    ModelUnavailable and UnknownModel."""
     settings = load_settings(
         model=choice.model,
         device=choice.device,
@@ -36,8 +45,23 @@ def opened(choice: EngineChoice) -> Iterator[Engine]:
         block_tokens=choice.block_tokens,
         kv_budget_mb=choice.kv_budget_mb,
         reading="independent",
+        linear_format=choice.linear_format,
+        kv_format=choice.kv_format,
     )
-    with closing(open_engine(settings)) as engine:
+    return replace(engine_config(settings), guessed_tokens=choice.guessed_tokens)
+
+
+def chosen_parts(choice: EngineChoice, config: EngineConfig) -> EngineParts:
+    """Model, tokenizer and store. Raises BadParameter, CheckpointError and BackendError."""
+    return load_parts(config) if choice.shape is None else random_parts(choice.shape, config)
+
+
+@contextmanager
+def opened(choice: EngineChoice) -> Iterator[Engine]:
+    """The engine, closed after the block. Raises what `chosen_config` and `chosen_parts` raise."""
+    config = chosen_config(choice)
+    start(config.device)
+    with closing(Engine.open(config, partial(chosen_parts, choice))) as engine:
         yield engine
 
 
@@ -48,6 +72,8 @@ def engine_fields(engine: Engine) -> dict[str, object]:
         "checkpoint": engine.fingerprint,
         "device": engine.settings.device,
         "precision": engine.settings.resolved_precision(),
+        "linear_format": engine.settings.linear_format,
+        "kv_format": engine.settings.kv_format,
         "block_tokens": engine.block_tokens,
         "read_tokens": engine.settings.resolved_read_tokens(),
         "reading": engine.settings.reading,

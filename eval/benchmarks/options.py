@@ -25,6 +25,20 @@ BudgetOption = Annotated[
     int | None,
     typer.Option("--kv-budget", help="Memory for KV pages, in MB.", show_default=False),
 ]
+ShapeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--shape",
+        help="8b: random weights of that shape, on a GPU, with the model's tokenizer.",
+        show_default=False,
+    ),
+]
+LinearOption = Annotated[
+    str | None,
+    typer.Option(
+        "--linear-format", help="dense or fp8: products of a layer on a GPU.", show_default=False
+    ),
+]
 RoundsOption = Annotated[
     int, typer.Option("--rounds", min=1, help="Rounds; results are their medians.")
 ]

@@ -12,10 +12,12 @@ from eval.benchmarks.options import (
     BlockOption,
     BudgetOption,
     DeviceOption,
+    LinearOption,
     OutOption,
     PrecisionOption,
     RoundsOption,
     SeedOption,
+    ShapeOption,
     TextOption,
     give_out,
 )
@@ -45,6 +47,8 @@ def ttft(
     precision: PrecisionOption = None,
     block_tokens: BlockOption = None,
     kv_budget: BudgetOption = None,
+    shape: ShapeOption = None,
+    linear_format: LinearOption = None,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -54,6 +58,7 @@ def ttft(
         from eval.benchmarks.engine_documents import stretch_for
         from eval.benchmarks.engine_settings import EngineChoice, engine_fields, opened
         from eval.benchmarks.first_token import CLOCK
+        from eval.benchmarks.gpu_memory import memory_fields
         from eval.benchmarks.lengths import parse_length, parse_lengths
         from eval.benchmarks.record import make_record
         from eval.benchmarks.tables import render, ttft_tables
@@ -62,13 +67,16 @@ def ttft(
         wanted = parse_lengths(lengths)
         longest = None if dense_max is None else parse_length(dense_max)
         files = tuple(text) if text else sample_files()
-        choice = EngineChoice(model, device, precision, block_tokens, kv_budget)
+        choice = EngineChoice(
+            model, device, precision, block_tokens, kv_budget, shape, linear_format
+        )
         with opened(choice) as engine:
             kind = engine.settings.device.partition(":")[0]
             limit = parse_length(_DENSE_MAX[kind]) if longest is None else longest
             plan = TtftPlan(wanted, rounds, limit if dense else 0, evidence, seed=seed)
             pieces = load_pieces(files, stretch=stretch_for(engine.block_tokens))
             measured, results = measure(engine, plan, pieces, note)
+            results["memory"] = memory_fields(engine)
             record = make_record(
                 "ttft",
                 device=engine.settings.device,

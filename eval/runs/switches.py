@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from app.settings import KVFormat, Precision, Reading
+from app.settings import KVFormat, LinearFormat, Precision, Reading
 from app.types import AskOptions
 from eval.errors import BadSwitch
 from eval.runs.material import Source
@@ -44,6 +44,7 @@ class RunSwitches:
     block_tokens: int | None = None
     reading: Reading | None = None
     precision: Precision | None = None
+    linear_format: LinearFormat | None = None
     kv_format: KVFormat | None = None
     threads: int | None = None
 
@@ -62,7 +63,7 @@ class Switches:
         return {name: getattr(self.run, name) for name in _ENGINE}
 
 
-_ENGINE = ("reading", "block_tokens", "precision", "kv_format", "threads")
+_ENGINE = ("reading", "block_tokens", "precision", "linear_format", "kv_format", "threads")
 _ASK = tuple(field.name for field in dataclasses.fields(AskOptions))
 _APPLY: dict[Mode, tuple[str, ...]] = {
     "bm25": ("quotes", "closeness", "evidence"),
@@ -71,7 +72,9 @@ _APPLY: dict[Mode, tuple[str, ...]] = {
         *(name for name in _ASK if name != "pages"), "answer", "evidence", "nll", "refusal_hint",
         *_ENGINE,
     ),
-    "dense": ("max_tokens", "answer", "nll", "refusal_hint", "precision", "threads"),
+    "dense": (
+        "max_tokens", "answer", "nll", "refusal_hint", "precision", "linear_format", "threads",
+    ),
     "peer": ("max_tokens", "answer", "evidence", "evidence_tokens", "refusal_hint", "context"),
 }  # fmt: skip
 _LIMITS: dict[str, tuple[float, float]] = {

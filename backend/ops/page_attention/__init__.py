@@ -28,16 +28,15 @@ def page_attention(
     cos: torch.Tensor,
     sin: torch.Tensor,
     impl: Implementation,
-    pages_per_split: int | None = None,
+    parts: int | None = None,
 ) -> torch.Tensor:
     """What each query row reads, [rows, heads, d] in the dtype of q.
 
     q: [rows, heads, d] before rotation, contiguous in the last dimension; data: a pool's
     [page, layer, K or V, kv_head, token, d]; `layer` of it is read. Query head h reads key-value
     head h // (heads / kv_heads). cos, sin: tables of `backend.layers.rope.Rope.tables(0, n)` with n
-    at least `lists.positions`. A list is read in parts of `pages_per_split` pages side by side,
-    which are merged; by default as many parts as fill the GPU. Raises ValueError for shapes that
-    don't fit.
+    at least `lists.positions`. Every list is read in as many `parts` side by side, which are
+    merged; by default as many as fill the GPU. Raises ValueError for shapes that don't fit.
     """
     _check(q, data, layer, lists, cos, sin)
     if impl == "reference":
@@ -45,7 +44,7 @@ def page_attention(
     # Triton decides at import whether it compiles or interprets, and is there on Linux only.
     from backend.ops.page_attention import kernel
 
-    return kernel.page_attention(q, data, layer, lists, cos, sin, pages_per_split)
+    return kernel.page_attention(q, data, layer, lists, cos, sin, parts)
 
 
 def _check(

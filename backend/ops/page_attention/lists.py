@@ -15,9 +15,10 @@ class PageLists:
     """Page lists one after another, all int32 on one device.
 
     `refs` [pages, 4]: page, first token of it, tokens, position of the first token; `requests`
-    [requests, 5]: first page of the list, pages, first query row, query rows, tokens of the list.
-    Positions count up from 0 in the order of a list. The last tokens of a list are those of the
-    query rows: row r of n stands at position tokens - n + r and sees up to itself.
+    [requests, 5 or more]: first page of the list, pages, first query row, query rows, tokens of the
+    list. Positions count up from 0 in the order of a list. The last tokens of a list are those of
+    the query rows: row r of n stands at position tokens - n + r and sees up to itself. What refs
+    name beyond the tokens of a list is not there.
     """
 
     refs: torch.Tensor

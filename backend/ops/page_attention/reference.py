@@ -22,12 +22,12 @@ def page_attention(
     kv_heads = data.shape[3]
     refs = lists.refs.tolist()
     out = torch.empty_like(q)
-    for start, pages, row, rows, tokens in lists.requests.tolist():
+    for start, pages, row, rows, tokens, *_ in lists.requests.tolist():
         parts = [
             data[page, layer, :, :, first : first + count].float()
             for page, first, count, _ in refs[start : start + pages]
         ]
-        keys, values = torch.cat(parts, 2)
+        keys, values = torch.cat(parts, 2)[:, :, :tokens]
         turned = rotate(keys, cos[:tokens], sin[:tokens])
         last = torch.arange(tokens - rows, tokens, device=q.device)
         asked = rotate(q[row : row + rows].float(), cos[last, None], sin[last, None])

@@ -22,8 +22,8 @@ _FORMATS = {
 
 
 def measure_ceilings(setup: Setup) -> dict[str, float]:
-    """`gemm_<format>_gflops` (int8: GOP/s), `copy_gbytes_per_s` (read and written bytes) and
-    `read_gbytes_per_s`."""
+    """`gemm_<format>_gflops` (int8: GOP/s; fp8 with a scale per row, where there is FP8),
+    `copy_gbytes_per_s` (read and written bytes) and `read_gbytes_per_s`."""
     kind, generator = setup.device.type, setup.generator(0)
     side = _GEMM_SIDE[kind]
     operations = 2 * side**3
@@ -34,6 +34,16 @@ def measure_ceilings(setup: Setup) -> dict[str, float]:
     ints = torch.randint(-127, 128, (side, side), generator=generator, device=setup.device)
     left, right = ints.to(torch.int8), ints.to(torch.int8).t().contiguous().t()
     found["gemm_int8_gflops"] = _per_s(operations, lambda: torch._int_mm(left, right), setup)
+    if has_fp8(setup.device):
+        row, column = (ints.clamp(-100, 100).to(torch.float8_e4m3fn) for _ in range(2))
+        scale = torch.ones(side, 1, device=setup.device)
+        found["gemm_fp8_gflops"] = _per_s(
+            operations,
+            lambda: torch._scaled_mm(
+                row, column.t(), scale, scale.t(), out_dtype=torch.bfloat16, use_fast_accum=True
+            ),
+            setup,
+        )
     size = _MEMORY_BYTES[kind]
     source = setup.normal(generator, size // 4, dtype=torch.float32)
     target = torch.empty_like(source)
@@ -42,6 +52,11 @@ def measure_ceilings(setup: Setup) -> dict[str, float]:
     rows = source.view(256, -1)
     found["read_gbytes_per_s"] = _per_s(size, lambda: rows.amax(1), setup)
     return found
+
+
+def has_fp8(device: torch.device) -> bool:
+    """Whether the device multiplies in e4m3."""
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 9)
 
 
 def _per_s(work: float, call: Callable[[], torch.Tensor], setup: Setup) -> float:

@@ -58,7 +58,7 @@ CASES = {
     "short questions": Case(9, 3, 64, ((23, (*WHOLE, (0, 20))), (30, ((1, 62), (0, 64))))),
     "a head size that is no power of two": Case(6, 2, 80, ((2, (*WHOLE, (0, 33))),)),
 }
-RUNS: list[tuple[str, int | None]] = [(name, pages) for name in CASES for pages in (1, 100)]
+RUNS: list[tuple[str, int | None]] = [(name, parts) for name in CASES for parts in (1, 100)]
 RUNS += [("decoding a batch", None), ("decoding a batch", 3)]
 
 
@@ -81,7 +81,7 @@ class Inputs:
     cos: torch.Tensor
     sin: torch.Tensor
 
-    def run(self, impl: Implementation, pages_per_split: int | None = None) -> torch.Tensor:
+    def run(self, impl: Implementation, parts: int | None = None) -> torch.Tensor:
         return page_attention(
             self.q,
             self.data,
@@ -90,7 +90,7 @@ class Inputs:
             cos=self.cos,
             sin=self.sin,
             impl=impl,
-            pages_per_split=pages_per_split,
+            parts=parts,
         )
 
 
@@ -137,12 +137,12 @@ def device() -> str:
 
 @kernels
 @pytest.mark.parametrize("dtype", [EXACT, ROUNDED])
-@pytest.mark.parametrize(("name", "pages_per_split"), RUNS)
+@pytest.mark.parametrize(("name", "parts"), RUNS)
 def test_triton_equals_reference(
-    name: str, pages_per_split: int | None, dtype: torch.dtype, device: str
+    name: str, parts: int | None, dtype: torch.dtype, device: str
 ) -> None:
     inputs = make(CASES[name], dtype, device)
-    out = inputs.run("triton", pages_per_split)
+    out = inputs.run("triton", parts)
     assert error(out, inputs.run("reference")) < LIMITS[dtype]
 
 

@@ -12,7 +12,7 @@ from functools import partial
 import torch
 from torch.nn import functional
 
-from backend.layers.linear import DenseLinear, Int8Linear, Linear
+from backend.layers.linear import DenseLinear, Fp8Linear, Int8Linear, Linear
 from backend.layers.weight_only import Int4WeightLinear, Int8WeightLinear
 from backend.models.decoder import WIDE_ROWS
 from eval.benchmarks.kernels.case import (
@@ -23,12 +23,13 @@ from eval.benchmarks.kernels.case import (
     copies_to_stream,
     size_of,
 )
+from eval.benchmarks.kernels.ceilings import has_fp8
 
-_ROWS = {"cpu": (1, 4, 512), "cuda": (1, 32, 4096)}
+_ROWS = {"cpu": (1, 4, 512), "cuda": (1, 32, 4096, 32768)}
 _ODD_ROWS = (3, 15, 16, 111)
 _GROUP = 32
-_TOLERANCE = {"bfloat16": 1e-2, "int8": 3e-2}
-"""Of normal numbers in int8 with a scale per row: 1 to 2 percent."""
+_TOLERANCE = {"bfloat16": 1e-2, "int8": 3e-2, "fp8": 6e-2}
+"""Of normal numbers with a scale per row: 1 to 2 percent in int8, 3 to 4 in e4m3."""
 
 
 def cases(setup: Setup) -> Iterator[Case]:
@@ -90,6 +91,9 @@ def _cases(
         "dense", lambda: DenseLinear(weight.clone()), moved + size_of(weight), "bfloat16"
     )
     yield case(weight, [dense], "bfloat16", _TOLERANCE["bfloat16"])
+    if setup.device.type == "cuda" and has_fp8(setup.device) and Fp8Linear.takes(weight):
+        eight = contender("fp8", lambda: Fp8Linear(weight.clone()), moved + weight.numel(), "fp8")
+        yield case(weight, [eight], "fp8", _TOLERANCE["fp8"])
     if setup.device.type == "cpu":
         stored = moved + weight.numel()
         made = [

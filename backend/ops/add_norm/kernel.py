@@ -1,0 +1,59 @@
+# The compiler of the kernels gives types to their arguments, not Python.
+# mypy: disable-error-code="no-untyped-def, untyped-decorator"
+"""One program a row, which is read and written once."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+_WARP_ELEMENTS = 512
+"""Elements of a row for each warp."""
+
+
+def add_norm(
+    stream: torch.Tensor, delta: torch.Tensor | None, weight: torch.Tensor, eps: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """See the package."""
+    rows, width = stream.shape
+    normed = torch.empty_like(stream)
+    padded = triton.next_power_of_2(width)
+    _add_norm_kernel[(rows,)](
+        stream,
+        stream if delta is None else delta,
+        weight,
+        normed,
+        eps,
+        WIDTH=width,
+        PADDED=padded,
+        ADDS=delta is not None,
+        num_warps=min(max(padded // _WARP_ELEMENTS, 1), 16),
+    )
+    return stream, normed
+
+
+@triton.jit
+def _add_norm_kernel(
+    stream,
+    delta,
+    weight,
+    normed,
+    eps,
+    WIDTH: tl.constexpr,
+    PADDED: tl.constexpr,
+    ADDS: tl.constexpr,
+):
+    column = tl.arange(0, PADDED)
+    inside = column < WIDTH
+    start = tl.program_id(0).to(tl.int64) * WIDTH
+    kind = stream.dtype.element_ty
+    row = tl.load(stream + start + column, mask=inside, other=0.0)
+    if ADDS:
+        added = tl.load(delta + start + column, mask=inside, other=0.0).to(tl.float32)
+        row = (row.to(tl.float32) + added).to(kind)
+        tl.store(stream + start + column, row, mask=inside)
+    exact = row.to(tl.float32)
+    scale = tl.rsqrt(tl.sum(exact * exact, 0) / WIDTH + eps)
+    gain = tl.load(weight + column, mask=inside, other=0.0)
+    tl.store(normed + start + column, (exact * scale * gain).to(kind), mask=inside)

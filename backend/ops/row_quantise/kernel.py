@@ -1,0 +1,43 @@
+# The compiler of the kernels gives types to their arguments, not Python.
+# mypy: disable-error-code="no-untyped-def, untyped-decorator"
+"""One program a row, which is read once."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+_WARP_ELEMENTS = 1024
+
+
+def row_quantise(x: torch.Tensor, largest: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """See the package."""
+    rows, width = x.shape
+    out = torch.empty(x.shape, dtype=torch.float8_e4m3fn, device=x.device)
+    scale = torch.empty((rows, 1), dtype=torch.float32, device=x.device)
+    padded = triton.next_power_of_2(width)
+    _quantise_kernel[(rows,)](
+        x,
+        out,
+        scale,
+        LARGEST=largest,
+        WIDTH=width,
+        PADDED=padded,
+        num_warps=min(max(padded // _WARP_ELEMENTS, 1), 16),
+    )
+    return out, scale
+
+
+@triton.jit
+def _quantise_kernel(
+    x, out, scale, LARGEST: tl.constexpr, WIDTH: tl.constexpr, PADDED: tl.constexpr
+):
+    row = tl.program_id(0).to(tl.int64)
+    column = tl.arange(0, PADDED)
+    inside = column < WIDTH
+    exact = tl.load(x + row * WIDTH + column, mask=inside, other=0.0).to(tl.float32)
+    step = tl.maximum(tl.max(tl.abs(exact), 0), 1e-12) / LARGEST
+    small = tl.minimum(tl.maximum(exact / step, -LARGEST), LARGEST)
+    tl.store(out + row * WIDTH + column, small.to(out.dtype.element_ty), mask=inside)
+    tl.store(scale + row, step)
