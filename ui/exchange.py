@@ -24,7 +24,8 @@ class Piece:
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """A question and its answer as far as it has come. The pieces' texts joined are the answer,
-    in which the checks' `start` and `end` count."""
+    in which the checks' `start` and `end` count. `read_as` is what a question that leans on earlier
+    ones was taken for; empty when it stands alone."""
 
     question: str
     document_id: str
@@ -37,6 +38,7 @@ class Exchange:
     result: Json | None = None
     error_code: str = ""
     error: str = ""
+    read_as: str = ""
 
     @property
     def running(self) -> bool:
@@ -61,7 +63,8 @@ def heard(exchange: Exchange, event: StreamEvent) -> Exchange:
     data = event.data
     match event.name:
         case "answer.created":
-            return replace(exchange, phase="searching")
+            read_as = data.get("standalone_question") or ""
+            return replace(exchange, phase="searching", read_as=read_as)
         case "answer.coverage":
             return replace(exchange, coverage=data)
         case "answer.delta":

@@ -145,7 +145,8 @@ class TalkActions:
             shown = _shown(exchange.citations[int(event.cite) - 1])
         elif exchange.result is not None:
             near = exchange.result["nearest"][int(event.near) - 1]
-            shown = _shown({**near, "document_id": exchange.document_id})
+            # Several documents may have been asked; an answer of an older release names none.
+            shown = _shown({**near, "document_id": near.get("document_id") or exchange.document_id})
         return {p.shown: shown, p.viewer: await self._view.html(shown, lang)}
 
     async def turn(self, lang: Lang, shown: Shown | None, event: gr.EventData) -> Changes:

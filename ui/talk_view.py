@@ -52,9 +52,13 @@ def place_of(citation: Json, lang: Lang) -> str:
 
 
 def _exchange(exchange: Exchange, index: int, lang: Lang) -> str:
+    read_as = ""
+    if exchange.read_as:
+        said = text(lang, "read_as", question=exchange.read_as)
+        read_as = f'<span class="fp-about">{esc(said)}</span>'
     asked = (
         f'<div class="fp-question"><span class="fp-sr">{esc(text(lang, "question_label"))}: </span>'
-        f"{esc(exchange.question)}"
+        f"{esc(exchange.question)}{read_as}"
         f'<span class="fp-about">{esc(exchange.document_name)}</span></div>'
     )
     status = _status(exchange)

@@ -18,8 +18,11 @@ from typing import Literal
 from dateutil.relativedelta import relativedelta
 
 from app.answer import notices
+from app.answer.citations import without_markers
 from app.answer.dates import Date, find_dates
+from app.answer.equations import find_equations
 from app.answer.figures import Figure, find_figures
+from app.answer.items import find_items
 from app.answer.units import MONEY
 from app.types import Check, Citation
 from retrieval.definitions import find_definitions
@@ -70,6 +73,7 @@ _FORWARDS = re.compile(
 )
 _CURRENCIES = frozenset(MONEY.values()) - {"cent"}
 _MAX_OPERANDS = 6
+_MAX_MARKER = 999
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,20 +110,17 @@ class Computation:
     def check(self, said: str, *, offset: int) -> Check:
         """Whether every operand stands in its source and the result follows from them, read and
         computed anew from what `said` shows."""
-        texts = [operand.text for operand in self.operands]
+        texts = tuple(operand.text for operand in self.operands)
         stand = all(any(text in source for source in self.sources) for text in texts)
-        again = _result(
-            self.kind, texts, "zh" if "年" in self.result or "天" in self.result else "en"
-        )
-        ok = stand and again == self.result
-        start = said.rindex(self.result)
-        note = "" if stand else "an operand is not in the cited text"
-        if stand and not ok:
-            note = "the result does not follow from the operands"
-        return Check(
-            "computed", self.result, ok, offset + start, offset + start + len(self.result), note,
-            tuple(texts),
-        )  # fmt: skip
+        plain = without_markers(said, _MAX_MARKER)
+        equations = find_equations(plain, find_items(plain))
+        follows = len(equations) == 1 and equations[0].right
+        note = "" if follows else "the result does not follow from the operands"
+        if not stand:
+            note = "an operand is not in the cited text"
+        start = offset + said.rindex(self.result)
+        end = start + len(self.result)
+        return Check("computed", self.result, stand and follows, start, end, note, texts)
 
 
 def compute(question: str, citations: Sequence[Citation], language: Language) -> Computation | None:

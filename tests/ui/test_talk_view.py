@@ -168,3 +168,19 @@ def test_deltas_of_one_kind_are_joined_and_cancelling_is_told_from_failing() -> 
     broken = heard(exchange, StreamEvent("error", {"code": "engine_error", "message": "m"}, 2))
     assert (gone.phase, broken.phase) == ("cancelled", "failed")
     assert heard(exchange, StreamEvent("answer.unknown", {}, 3)) == exchange
+
+
+def test_a_follow_up_shows_what_it_was_taken_for() -> None:
+    created = {"conversation_id": "c", "standalone_question": "What is the fee in <2026>?"}
+    exchange = heard(
+        Exchange("and in 2026?", "d", "a.pdf"), StreamEvent("answer.created", created, 1)
+    )
+    assert "Read as: What is the fee in &lt;2026&gt;?" in drawn(exchange)
+    assert "理解为：" in drawn(exchange, "zh")
+    assert "Read as" not in drawn(answered())
+
+
+def test_a_computed_figure_is_counted_with_the_checks() -> None:
+    computed = CHECK | {"kind": "computed", "operands": ["1 day", "2 days"]}
+    assert "computed figures 1" in drawn(answered(checks=[computed]))
+    assert "计算 1" in drawn(answered(checks=[computed]), "zh")
