@@ -9,7 +9,7 @@ doors and a message that says what is wrong and what to do.
     ├── UnsupportedUpload   415
     ├── EmptyUpload         422
     ├── TooManyQuestions    429
-    ├── Unavailable         503  DatabaseBusy, AlreadyServing, ModelUnavailable
+    ├── Unavailable         503  DatabaseBusy, AlreadyServing, ModelUnavailable, NoNewWork
     ├── StorageFull         507
     └── Corrupted           500
 
@@ -33,6 +33,7 @@ __all__ = [
     "DatabaseBusy",
     "EmptyUpload",
     "ModelUnavailable",
+    "NoNewWork",
     "NotFound",
     "NotReady",
     "StorageFull",
@@ -163,6 +164,10 @@ class DatabaseBusy(Unavailable):
     """The database stayed locked or out of reach for longer than the busy timeout."""
 
     code = "database_busy"
+
+
+class NoNewWork(Unavailable):
+    """The server begins nothing new for now; what runs goes on. The code says why."""
 
 
 class AlreadyServing(Unavailable):

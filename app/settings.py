@@ -35,6 +35,7 @@ DEFAULT_MODEL = "smollm2-135m-instruct"
 
 Precision = Literal["auto", "float32", "bfloat16", "int8"]
 Reading = Literal["independent", "chained"]
+BlockCuts = Literal["clauses", "fixed"]
 KVFormat = Literal["auto", "bf16", "fp16", "fp8_tokens32", "fp8_token_head", "int8", "int4"]
 LinearFormat = Literal["dense", "fp8"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
@@ -66,6 +67,9 @@ class Settings(BaseSettings):
     """CPU threads of the engine; None leaves the choice to the engine."""
     block_tokens: int | None = Field(default=None, ge=64, multiple_of=64)
     """Tokens per reading block; None leaves the choice to the engine."""
+    block_cuts: BlockCuts = "clauses"
+    """Where blocks end: before clauses, so that a new version is read only where it differs, or
+    after `block_tokens` tokens each."""
     kv_format: KVFormat = "auto"
     """How KV lies in memory and on the disk; auto is what the model computes in. int8 and fp8 take
     half of 16 bit, int4 less than a third."""
@@ -113,6 +117,13 @@ class Settings(BaseSettings):
     """Documents whose text and search index stay loaded."""
     busy_timeout_s: float = Field(default=30.0, gt=0)
     """How long a writer waits for the database."""
+    drain_s: float = Field(default=20.0, ge=0)
+    """How long running answers may go on after SIGTERM or Ctrl-C."""
+
+    gpu_pause_c: float = Field(default=85.0, gt=0)
+    """Degrees Celsius of a GPU's core or memory at which no new work begins."""
+    gpu_resume_c: float = Field(default=75.0, gt=0)
+    """Degrees at which it begins again."""
 
     log_level: LogLevel = "INFO"
     log_json: bool = False
@@ -152,6 +163,12 @@ class Settings(BaseSettings):
     def _named_model(self) -> Settings:
         if self.remote_urls is not None and not self.remote_model:
             raise ValueError("FINEPRINT_REMOTE_URLS needs FINEPRINT_REMOTE_MODEL, the model's name")
+        return self
+
+    @model_validator(mode="after")
+    def _cooler_again(self) -> Settings:
+        if self.gpu_resume_c >= self.gpu_pause_c:
+            raise ValueError("FINEPRINT_GPU_RESUME_C must be below FINEPRINT_GPU_PAUSE_C")
         return self
 
     @property
