@@ -10,19 +10,14 @@ import ctypes
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
 import pypdfium2
 from pypdfium2 import raw
 
+from retrieval.parse.pdf_drawn import Rect, drawn
 from retrieval.parse.pdf_glyphs import shown
 
-Point = tuple[float, float]
-Rect = tuple[float, float, float, float]
-
 _INVISIBLE_MODES = (raw.FPDF_TEXTRENDERMODE_INVISIBLE, raw.FPDF_TEXTRENDERMODE_CLIP)
-_MARKS = (raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_PATH, raw.FPDF_PAGEOBJ_SHADING)
-_MAX_DEPTH = 4
 _WHITE = 235
 _TRANSPARENT = 16
 _TINY_POINTS = 2.0
@@ -60,7 +55,8 @@ class RawPage:
     `turn` quarter turns (counter-clockwise) bring the page's main text upright; character boxes are
     in the turned page. `marks`: something but text is drawn (a scan, a picture, outlines). `plain`
     is the page's text as PDFium itself puts it together, hidden text too. `image_share` is the
-    part of the page that its largest picture covers; `recognised`: the text is OCR's.
+    part of the page that its largest picture covers; `recognised`: the text is OCR's. `rules` are
+    straight lines drawn along the page, thin boxes in the turned page.
     """
 
     number: int
@@ -76,6 +72,7 @@ class RawPage:
     visible: int = 0
     unreadable: int = 0
     image_share: float = 0.0
+    rules: list[Rect] = field(default_factory=list)
     recognised: bool = False
     plain: str = ""
     hidden_text: list[str] = field(default_factory=list)
@@ -101,13 +98,14 @@ def read_page(document: pypdfium2.PdfDocument, index: int) -> RawPage:
     try:
         width, height = page.get_size()
         result = RawPage(index + 1, _label(document, index), width, height)
-        images, result.marks = _drawn(page)
+        found = drawn(page)
+        images, result.marks = found.images, found.marks
         result.images = bool(images)
         area = max(1.0, width * height)
         result.image_share = max(((i[2] - i[0]) * (i[3] - i[1]) / area for i in images), default=0)
         text_page = page.get_textpage()
         try:
-            _Reader(page, text_page, images, result).read()
+            _Reader(page, text_page, images, result).read(found.rules)
             result.plain = text_page.get_text_range(errors="replace")
         finally:
             text_page.close()
@@ -134,32 +132,6 @@ def _label(document: pypdfium2.PdfDocument, index: int) -> str | None:
     return label or None
 
 
-def _drawn(page: pypdfium2.PdfPage) -> tuple[list[Rect], bool]:
-    """Boxes of images in page space (left, bottom, right, top), and whether anything but text is
-    drawn."""
-    images: list[Rect] = []
-    marks = False
-    sides = [ctypes.c_float() for _ in range(4)]
-    # (container, depth); pages of drawings hold 100,000 objects, hence the raw calls.
-    pending: list[tuple[Any, int]] = [(page.raw, 0)]
-    while pending:
-        container, depth = pending.pop()
-        count = raw.FPDFFormObj_CountObjects if depth else raw.FPDFPage_CountObjects
-        get = raw.FPDFFormObj_GetObject if depth else raw.FPDFPage_GetObject
-        for index in range(count(container)):
-            found = get(container, index)
-            kind = raw.FPDFPageObj_GetType(found)
-            if kind == raw.FPDF_PAGEOBJ_FORM and depth < _MAX_DEPTH:
-                pending.append((found, depth + 1))
-            elif kind == raw.FPDF_PAGEOBJ_IMAGE:
-                raw.FPDFPageObj_GetBounds(found, *sides)
-                left, bottom, right, top = (side.value for side in sides)
-                # Inside a form the bounds are in its own space; the page is the safe guess.
-                images.append(page.get_bbox() if depth else (left, bottom, right, top))
-            marks = marks or kind in _MARKS
-    return images, marks
-
-
 class _Reader:
     def __init__(
         self,
@@ -177,12 +149,13 @@ class _Reader:
         self._styles: dict[int, _Style] = {}
         self._bitmap: _Bitmap | None = None
 
-    def read(self) -> None:
+    def read(self, rules: list[Rect]) -> None:
         found = self._collect()
         turns = Counter(style.turn for _, _, style in found if style is not None)
         main = turns.most_common(1)[0][0] if turns else 0
         self._result.turn = main
         width, height = self._result.width, self._result.height
+        self._result.rules = [turned(self._display(rule), main, width, height) for rule in rules]
         chars: list[Char] = []
         direction = main
 

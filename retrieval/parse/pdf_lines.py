@@ -25,7 +25,7 @@ class Line:
 
     `row` is shared by the pieces that PDFium put on one line; `turn` as in Run. `cells` counts the
     pieces that were joined over wide gaps; `beside` says that another line stands next to it, as in
-    a table.
+    a table; `opens` that it never goes on with what was read before, as the first line of a cell.
     """
 
     chars: list[Char]
@@ -38,6 +38,7 @@ class Line:
     cells: int = 1
     region: Region = field(default_factory=Region)
     beside: bool = False
+    opens: bool = False
 
     @property
     def size(self) -> float:

@@ -154,15 +154,13 @@ def _lines(engine: RapidOCR, document: pypdfium2.PdfDocument, page: RawPage) -> 
     result = engine(picture)
     if result.boxes is None or result.txts is None or result.scores is None:
         return []
-    return [
-        Recognised(
-            text,
-            *(float(side) / scale for side in (*box.min(axis=0), *box.max(axis=0))),
-            float(score),
-        )
-        for box, text, score in zip(result.boxes, result.txts, result.scores, strict=True)
-        if text.strip()
-    ]
+    lines: list[Recognised] = []
+    for corners, text, score in zip(result.boxes, result.txts, result.scores, strict=True):
+        x0, y0 = (float(side) / scale for side in corners.min(axis=0))
+        x1, y1 = (float(side) / scale for side in corners.max(axis=0))
+        if text.strip():
+            lines.append(Recognised(text, x0, y0, x1, y1, float(score)))
+    return lines
 
 
 def _engine() -> RapidOCR:

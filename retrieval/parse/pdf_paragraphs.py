@@ -114,7 +114,7 @@ def usual_leading(lines: Sequence[Line]) -> float:
 
 def same_paragraph(first: Line, above: Line, line: Line, leading: float) -> bool:
     """Whether `line` goes on with the paragraph that began with `first` and holds `above`."""
-    if line.turn or above.turn or above.cells > 1 or line.cells > 1:
+    if line.turn or above.turn or above.cells > 1 or line.cells > 1 or line.opens:
         return False
     if not _alike(above, line):
         return False
@@ -218,7 +218,9 @@ def _in_block(above: Line, line: Line, leading: float) -> bool:
 
 def runs_over_page(above: Line, line: Line) -> bool:
     """Whether a sentence goes on at the top of the next page or column."""
-    if line.turn or above.turn or above.cells > 1 or line.cells > 1 or not _alike(above, line):
+    if line.turn or above.turn or above.cells > 1 or line.cells > 1 or line.opens:
+        return False
+    if not _alike(above, line):
         return False
     last, start = above.text.rstrip(), line.text
     if ends_sentence(last) or starts_clause(start):

@@ -28,6 +28,7 @@ from retrieval.parse.pdf_furniture import strip_furniture
 from retrieval.parse.pdf_layout import reading_order, split_lines
 from retrieval.parse.pdf_lines import Line
 from retrieval.parse.pdf_ocr import Recognition, State, needs_recognition, recognise
+from retrieval.parse.pdf_tables import put_tables, take_tables
 
 FULL = 65535
 _UNREADABLE_SHARE = 0.15
@@ -140,11 +141,16 @@ def _result(
 ) -> tuple[Result, array[int]]:
     sizes = [_upright_size(page) for page in pages]
     lines = [[] if page.number in unreadable else split_lines(page) for page in pages]
+    taken = [take_tables(found, page.rules) for page, found in zip(pages, lines, strict=True)]
+    lines = [rest for rest, _ in taken]
     everything = lines
     lines = strip_furniture(lines, sizes)
     lines = _without_watermarks(pages, lines)
     left_out = _left_out(everything, lines)
-    lines = [reading_order(found, size[0]) for found, size in zip(lines, sizes, strict=True)]
+    lines = [
+        put_tables(reading_order(found, size[0]), tables)
+        for found, size, (_, tables) in zip(lines, sizes, taken, strict=True)
+    ]
     joined = flow(lines)
     methods = [
         _method(page, bool(found), page.number in unreadable)
@@ -160,7 +166,7 @@ def _result(
             for page, method in zip(pages, methods, strict=True)
             if method == "empty" and page.marks
         ],
-        unreadable=unreadable,
+        unreadable=list(unreadable),
         partly_unreadable=[
             page.number
             for page in pages
@@ -175,7 +181,7 @@ def _result(
             1.0 if page.number in unreadable else page.unreadable / max(1, page.visible)
             for page in pages
         ],
-        tables=[0 for _ in pages],
+        tables=[len(tables) for _, tables in taken],
         ocr=recognition.state,
         recognised=list(recognition.recognised),
         ocr_failed=list(recognition.failed),
