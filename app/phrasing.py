@@ -1,31 +1,32 @@
 """The model's own words after the quotes, shown sentence by sentence as far as they pass.
 
 A sentence is shown once it is whole and every check on it passes; the first one that fails ends
-the phrasing, because what follows may lean on it. Knows the engine and the checks; does not know
-how the quotes were chosen.
+the phrasing, because what follows may lean on it. When nothing passed, the model may be asked once
+more with the whole clauses as text, and a claim that still fails may be shown as not confirmed
+(`AskOptions.regenerate`, `AskOptions.failed`). Knows the engine and the checks; does not know how
+the quotes were chosen.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from difflib import SequenceMatcher
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from app.answer import wording
-from app.answer.checks import check_text, foreign_words
+from app.answer.acceptance import acceptable, answers, repeats
+from app.answer.checks import check_text
 from app.answer.citations import resolve_markers, without_markers
 from app.answer.evidence import Found
 from app.events import AnswerDelta, AnswerEvent, CheckDone
 from app.prompt import STOPS, PromptPlan, Span, evidence_ranges, plan_prompt
+from app.sentences import SentenceStream
 from app.types import AskOptions, Check, Citation, PhrasingUse
 from backend.errors import BackendError
-from backend.types import EngineTimings, Request, SamplingParams, TokenEvent, Usage
-from retrieval.language import detect
+from backend.types import EngineTimings, Request, SamplingParams, Usage
 from retrieval.types import Language
 
 if TYPE_CHECKING:
@@ -34,21 +35,12 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-MAX_FOREIGN_WORDS = 0.25
-"""Share of content words foreign to the quotes above which a sentence is not shown."""
-MIN_NEW_WORDS = 0.25
-"""Share of content words that must be more than an echo of the question."""
-REPEATS = 0.8
-"""Similarity to a quote above which a sentence tells the reader nothing new."""
-
-_SENTENCE_END = re.compile(r"[。！？；\n]+[”」’]?|[.!?]+[”\"’)]?(?=\s+[\"“A-Z(]|\n)")
-_YES_NO = re.compile(r"^\s*(?:yes|no)\b[,.!]?|^\s*(?:是的|不是|否|对)[，。,.]", re.IGNORECASE)
-
 
 @dataclass(frozen=True, slots=True)
 class Phrasing:
     """What became of the model's words: the text that was shown, its checks and the engine's
-    account. `error` is set when `use` is "failed"."""
+    account of all attempts. `error` is set when `use` is "failed"; `refused` is the sentence that
+    failed when nothing was shown."""
 
     use: PhrasingUse
     text: str = ""
@@ -57,9 +49,35 @@ class Phrasing:
     usage: Usage | None = None
     timings: EngineTimings | None = None
     error: str = ""
+    refused: str = ""
+
+    def then(self, again: Phrasing) -> Phrasing:
+        """The second attempt's outcome with the account of both."""
+        if again.use == "none":
+            # Silence or a quote said again: what the first attempt claimed still fails.
+            again = replace(again, use=self.use, refused=self.refused)
+        return replace(
+            again, usage=_both(self.usage, again.usage), timings=_spent(self.timings, again.timings)
+        )
 
 
 NO_PHRASING = Phrasing("off")
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What the model's words are judged by; `offset` is the length of the answer before them."""
+
+    spans: tuple[str, ...]
+    labels: tuple[str, ...]
+    question: str
+    language: Language
+    offset: int
+
+    def checks(self, words: str, shown: int) -> tuple[Check, ...]:
+        """The checks of `words`, which stand `shown` characters after `offset`."""
+        bare = without_markers(words, len(self.spans))
+        return check_text(bare, self.spans, labels=self.labels, offset=self.offset + shown)
 
 
 def phrase(
@@ -76,7 +94,33 @@ def phrase(
     offset: int,
 ) -> Generator[AnswerEvent, None, Phrasing]:
     """Generate and show; `offset` is the length of the answer so far. Returns what was shown."""
+    ground = _Ground(
+        tuple(citation.quote for citation in citations),
+        tuple(citation.clause for citation in citations if citation.clause),
+        question,
+        language,
+        offset,
+    )
     plan = plan_phrasing(engine, documents, found, citations, question, language, options)
+    phrasing = yield from _attempt(engine, plan, ground, request_id, cancelled, options)
+    if phrasing.use == "dropped" and options.regenerate and not cancelled.is_set():
+        plan = plan_again(engine, documents, found, citations, question, language, options)
+        again = yield from _attempt(engine, plan, ground, f"{request_id}-again", cancelled, options)
+        phrasing = phrasing.then(again)
+    if phrasing.use == "dropped" and options.failed == "mark":
+        phrasing = yield from _marked(phrasing, ground)
+    return phrasing
+
+
+def _attempt(
+    engine: AnyEngine,
+    plan: PromptPlan,
+    ground: _Ground,
+    request_id: str,
+    cancelled: threading.Event,
+    options: AskOptions,
+) -> Generator[AnswerEvent, None, Phrasing]:
+    """One answer of the model, shown as far as it passes."""
     request = Request(
         request_id=request_id,
         prompt_ids=plan.prompt_ids,
@@ -86,10 +130,9 @@ def phrase(
         sink_len=plan.sink_len,
         messages=plan.messages,
     )
-    spans = [citation.quote for citation in citations]
-    labels = [citation.clause for citation in citations if citation.clause]
-    shown, checks, use = "", list[Check](), "none"
-    stream = _Sentences()
+    shown, checks, refused = "", list[Check](), ""
+    use: PhrasingUse = "none"
+    stream = SentenceStream()
     try:
         # Closing the stream is what cancels the request.
         generated = engine.generate(request)
@@ -99,42 +142,55 @@ def phrase(
         with closing(generated) as events:
             for sentence in stream.read(events, cancelled):
                 lead = "" if shown else "\n\n"
-                words = resolve_markers(sentence, len(citations), spans)
-                found_checks = check_text(
-                    without_markers(words, len(citations)), spans, labels=labels,
-                    offset=offset + len(shown) + len(lead),
-                )  # fmt: skip
-                if not acceptable(words, found_checks, spans, question, language):
-                    use = "cut" if shown else "dropped"
+                words = resolve_markers(sentence, len(ground.spans), ground.spans)
+                found = ground.checks(words, len(shown) + len(lead))
+                if not acceptable(words, found, ground.spans, ground.question, ground.language):
+                    use, refused = ("cut", "") if shown else ("dropped", words)
                     break
                 if shown and words.strip() in shown:
                     use = "cut"
                     break
-                if not shown and _repeats(words, spans):
+                if not shown and repeats(words, ground.spans):
                     continue
                 yield AnswerDelta(lead + words, "phrasing")
-                for check in found_checks:
+                for check in found:
                     yield CheckDone(check)
                 shown += lead + words
-                checks.extend(found_checks)
+                checks.extend(found)
                 use = "used"
     except BackendError as error:
         _log.warning("phrasing failed for request %s: %s", request_id, error)
         return Phrasing("failed", shown, tuple(checks), "error", error=str(error))
-    finish = stream.finish_reason
-    notice = _notice(finish, language) if shown else ""
+    notice = _notice(stream.finish_reason, ground.language) if shown else ""
     if notice:
         yield AnswerDelta(notice, "notice")
         use = "cut"
     return Phrasing(
-        use=use,  # type: ignore[arg-type]
+        use=use,
         text=shown + notice,
         checks=tuple(checks),
-        finish_reason=finish,
+        finish_reason=stream.finish_reason,
         usage=stream.usage,
         timings=stream.timings,
         error=stream.error,
+        refused=refused,
     )
+
+
+def _marked(phrasing: Phrasing, ground: _Ground) -> Generator[AnswerEvent, None, Phrasing]:
+    """Shows the refused sentence as not confirmed, with its failed checks. One in which no check
+    failed, or that answers nothing, stays unshown: there would be nothing to point at."""
+    lead = "\n\n" + wording.unconfirmed(ground.language)
+    checks = ground.checks(phrasing.refused, len(lead))
+    if all(check.ok for check in checks) or not answers(
+        phrasing.refused, ground.question, ground.language
+    ):
+        return phrasing
+    yield AnswerDelta(lead, "notice")
+    yield AnswerDelta(phrasing.refused, "phrasing")
+    for check in checks:
+        yield CheckDone(check)
+    return replace(phrasing, use="marked", text=lead + phrasing.refused, checks=checks)
 
 
 def plan_phrasing(
@@ -177,65 +233,45 @@ def plan_phrasing(
     )
 
 
+def plan_again(
+    engine: AnyEngine,
+    documents: Sequence[LoadedDocument],
+    found: Found,
+    citations: Sequence[Citation],
+    question: str,
+    language: Language,
+    options: AskOptions,
+) -> PromptPlan:
+    """The prompt of the second attempt: the whole chunks of the quotes as text, best last, read
+    with full attention, and the request to use these words only. No KV pages."""
+    passages: list[str] = []
+    taken = 0
+    for citation in citations:
+        passage = _chunk_text(documents, found, citation)
+        size = len(engine.tokenizer.encode(passage))
+        if passage in passages or (passages and taken + size > options.evidence_tokens):
+            continue
+        passages.insert(0, passage)
+        taken += size
+    return plan_prompt(engine.tokenizer, question, language, passages, only_these_words=True)
+
+
+def _chunk_text(documents: Sequence[LoadedDocument], found: Found, citation: Citation) -> str:
+    """The chunk that a quote stands in; the quote itself when no candidate's chunk holds it."""
+    for candidate in found.candidates:
+        document, chunk = documents[candidate.document], candidate.sentence.chunk
+        if (
+            document.record.id == citation.document_id
+            and chunk.start <= citation.start_char < chunk.end
+        ):
+            return document.text[chunk.start : chunk.end]
+    return citation.quote
+
+
 def _words_of(document: LoadedDocument, tokens: Span) -> str:
     """The text of a token range."""
     spans = document.token_spans
     return document.text[int(spans[tokens[0]][0]) : int(spans[tokens[1] - 1][1])]
-
-
-def acceptable(
-    words: str, checks: Sequence[Check], spans: Sequence[str], question: str, language: Language
-) -> bool:
-    """Whether a sentence may be shown: every check passes, it is in the question's language, it
-    claims no bare yes or no, its words are mostly the quotes' and not only the question's."""
-    if any(not check.ok for check in checks):
-        return False
-    if _YES_NO.match(words) or detect(words) != language:
-        return False
-    if foreign_words(words, [question]) < MIN_NEW_WORDS:
-        return False
-    return foreign_words(words, spans) <= MAX_FOREIGN_WORDS
-
-
-class _Sentences:
-    """Cuts the engine's stream into sentences and keeps the account of its last event."""
-
-    def __init__(self) -> None:
-        self.finish_reason = "stop"
-        self.usage: Usage | None = None
-        self.timings: EngineTimings | None = None
-        self.error = ""
-
-    def read(self, events: Iterator[TokenEvent], cancelled: threading.Event) -> Iterator[str]:
-        """Whole sentences, each with the white space that follows it left out."""
-        waiting = ""
-        for event in events:
-            waiting += event.text
-            if event.finish_reason is not None:
-                self.finish_reason = event.finish_reason
-                self.usage, self.timings, self.error = event.usage, event.timings, event.error
-            if cancelled.is_set():
-                self.finish_reason = "cancelled"
-                return
-            while match := _SENTENCE_END.search(waiting):
-                sentence, waiting = waiting[: match.end()], waiting[match.end() :]
-                if sentence.strip():
-                    yield sentence.rstrip("\n")
-        if self.finish_reason == "error":
-            raise BackendError(self.error or "The engine stopped with an error.")
-        # A sentence that was cut off at the limit says less than the model meant, or the opposite.
-        if waiting.strip() and self.finish_reason == "stop":
-            yield waiting.rstrip()
-
-
-def _repeats(sentence: str, spans: Sequence[str]) -> bool:
-    """A sentence that is a quote, or a part of one, tells the reader nothing new."""
-    squeezed = re.sub(r"\W", "", sentence).lower()
-    for span in spans:
-        source = re.sub(r"\W", "", span).lower()
-        if squeezed in source or SequenceMatcher(None, source, squeezed).ratio() > REPEATS:
-            return True
-    return False
 
 
 def _notice(finish: str, language: Language) -> str:
@@ -244,3 +280,26 @@ def _notice(finish: str, language: Language) -> str:
     if finish == "repetition":
         return wording.stopped_repeating(language)
     return ""
+
+
+def _both(one: Usage | None, other: Usage | None) -> Usage | None:
+    if one is None or other is None:
+        return other or one
+    return Usage(
+        one.prompt_tokens + other.prompt_tokens,
+        one.cached_tokens + other.cached_tokens,
+        one.read_tokens + other.read_tokens,
+        one.completion_tokens + other.completion_tokens,
+    )
+
+
+def _spent(one: EngineTimings | None, other: EngineTimings | None) -> EngineTimings | None:
+    """Times of both attempts; the first token is the first attempt's."""
+    if one is None or other is None:
+        return other or one
+    return EngineTimings(
+        one.queue_ms + other.queue_ms,
+        one.prefill_ms + other.prefill_ms,
+        one.ttft_ms,
+        one.decode_ms + other.decode_ms,
+    )

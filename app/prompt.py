@@ -33,6 +33,11 @@ _ASK: dict[Language, tuple[str, str]] = {
     "en": ("Question: ", "\nAnswer in one short sentence, with the words and figures of the text."),
     "zh": ("问题：", "\n请用一句话回答，只使用原文的词句和数字。"),
 }
+_ASK_AGAIN: dict[Language, str] = {
+    "en": "\nAnswer in one short sentence made of words copied from the contract text above. "
+    "Use only these words and figures; add nothing.",
+    "zh": "\n请用一句话回答，只能照抄上面合同原文中的词句和数字，不要添加任何内容。",
+}
 _FENCE_OPEN, _FENCE_CLOSE = "<contract>\n", "\n</contract>\n"
 STOPS = ("<contract", "</contract", "\nQuestion:", "\n问题：")
 """What a model writes when it goes on with the prompt instead of answering."""
@@ -69,10 +74,11 @@ def plan_prompt(
     *,
     document: DocumentTokens | None = None,
     evidence: Sequence[Span] = (),
+    only_these_words: bool = False,
 ) -> PromptPlan:
     """The prompt with `passages` (best last) as fenced text next to the question, and with the KV
     pages of `evidence` in the fence before them when a document is given."""
-    tail = user_message(question, language, passages)
+    tail = user_message(question, language, passages, only_these_words=only_these_words)
     messages = (("system", SYSTEM), ("user", tail))
     if document is None or not evidence:
         rendered = _render(tokenizer, tail)
@@ -89,9 +95,17 @@ def plan_prompt(
     )
 
 
-def user_message(question: str, language: Language, passages: Sequence[str]) -> str:
-    """What stands in the user's turn: the passages, each in its fence, then the question."""
+def user_message(
+    question: str,
+    language: Language,
+    passages: Sequence[str],
+    *,
+    only_these_words: bool = False,
+) -> str:
+    """What stands in the user's turn: the passages, each in its fence, then the question.
+    `only_these_words` asks for an answer in words of the passages and nothing else."""
     before, after = _ASK[language]
+    after = _ASK_AGAIN[language] if only_these_words else after
     fenced = [_FENCE_OPEN + _defused(passage) + _FENCE_CLOSE for passage in passages]
     return f"{''.join(fenced)}{before}{question}{after}"
 

@@ -13,10 +13,11 @@ CitationRole = Literal["answer", "reference", "definition", "amendment"]
 """Why a quote is shown. `answer`: it answers; `reference`: an answer refers to its clause;
 `definition`: it defines a term that decides the answer; `amendment`: it amends an answer, or is
 what an answer amends."""
-PhrasingUse = Literal["off", "none", "used", "cut", "dropped", "failed"]
+PhrasingUse = Literal["off", "none", "used", "cut", "dropped", "marked", "failed"]
 """What became of the model's own words. `off`: not asked for; `none`: the model had nothing to add;
 `used`: shown whole; `cut`: shown up to the sentence that failed a check or to the length limit;
-`dropped`: failed its checks, nothing shown; `failed`: the engine gave an error."""
+`dropped`: failed its checks, nothing shown; `marked`: failed its checks, shown as not confirmed;
+`failed`: the engine gave an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +136,10 @@ class AskOptions:
     """Switches of one answer.
 
     `quotes`: at most so many sentences lead the answer. `closeness`: a further sentence is quoted
-    when its score is at least this share of the best one's, where no likelihood is known. `phrase`: let the model phrase the
-    answer. `reinject`: what is put as text next to the question: the quotes, the whole chunk of the
-    best one, or nothing. `pages`: give the model
-    the KV pages of the evidence. `rerank`: order the best sentences by the model's
+    when its score is at least this share of the best one's, where no likelihood is known. `phrase`:
+    let the model phrase the answer. `reinject`: what is put as text next to the question: the
+    quotes, the whole chunk of the best one, or nothing. `pages`: give the model the KV pages of the
+    evidence. `rerank`: order the best sentences by the model's
     P(question | sentence) before one is chosen (delays the first word). `evidence_tokens`: at most
     so many tokens of the document reach the model as KV pages.
 
@@ -147,6 +148,10 @@ class AskOptions:
     `definitions`, `amendments`: quote the clauses that an answer refers to, the terms that decide
     it, and what amends it or was amended. `compute`: sums, day counts and end dates from quoted
     operands. `backtrack`: look again into chunks that hold a telling word which no chosen one has.
+
+    `regenerate`: when no word of the model passed its checks, ask once more with the whole clauses
+    as text. `failed`: what becomes of a claim that still fails: nothing is shown, or the sentence
+    marked as not confirmed.
     """
 
     quotes: int = 5
@@ -165,6 +170,8 @@ class AskOptions:
     amendments: bool = True
     compute: bool = True
     backtrack: bool = True
+    regenerate: bool = False
+    failed: Literal["drop", "mark"] = "drop"
 
 
 @dataclass(frozen=True, slots=True)

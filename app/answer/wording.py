@@ -139,6 +139,11 @@ def stopped_repeating(language: Language) -> str:
     )
 
 
+def unconfirmed(language: Language) -> str:
+    """Stands before a sentence of the model that failed its checks."""
+    return "引文未能证实：" if language == "zh" else "Not confirmed by the quotes: "
+
+
 def nothing_to_search(language: Language) -> str:
     """Said of a document or a question without a single searchable word."""
     if language == "zh":
