@@ -6,7 +6,8 @@
 Asks `app.ask` without a model, all steps off and then on, and prints for each set the citation hit
 (a quote that answers overlaps the gold by half of the shorter one), false refusals, refusals of
 unanswerable questions, quotes an answer by role, answers whose quotes changed, and milliseconds.
-With --cross fifteen CUAD questions are asked in English and in Chinese of the same contracts.
+With --cross fifteen CUAD questions are asked in English and in Chinese of the same contracts, with
+--fresh twelve others.
 DIR is laid out as for `scripts.bench_retrieval`. The documents count as read: no tokens are made.
 """
 
@@ -49,6 +50,22 @@ CHINESE = {
     "Liquidated Damages": "合同是否约定了违约金？",
     "Warranty Duration": "质量保证期（保修期）是多久？",
     "Insurance": "合同是否要求投保（保险）？",
+}
+
+# Written after everything was fixed on those above, and measured once.
+FRESH = {
+    "Document Name": "这份合同叫什么名称？",
+    "Parties": "合同的双方当事人是谁？",
+    "Effective Date": "合同从哪天起生效？",
+    "Notice Period to Terminate Renewal": "不想续约的，要提前多久通知对方？",
+    "Most Favored Nation": "合同里有没有最惠待遇条款（给第三方更优惠的条件时也要给对方）？",
+    "No-Solicit of Employees": "合同是否禁止招揽、雇用对方的员工？",
+    "Non-Disparagement": "合同是否要求一方不得诋毁对方？",
+    "Revenue/Profit Sharing": "双方之间有没有收入分成、利润分成？",
+    "Minimum Commitment": "有没有最低采购量或者最低订货数量？",
+    "IP Ownership Assignment": "一方开发的知识产权是否归另一方所有（转让）？",
+    "Post-Termination Services": "合同终止后，一方还要继续承担什么义务？",
+    "Third Party Beneficiary": "合同以外的第三方能不能作为受益人主张合同权利？",
 }
 
 
@@ -168,18 +185,19 @@ def steps(args: argparse.Namespace) -> dict[str, object]:
 def cross(args: argparse.Namespace) -> dict[str, object]:
     """The same questions in both languages, of the same contracts."""
     rows: dict[str, list[tuple[Answer, dict[str, Any], float]]] = {"en": [], "zh": []}
+    chinese = FRESH if args.fresh else CHINESE
     options = AskOptions(phrase=False)
     for number, data in enumerate(lines_of(args.data / SETS["cuad"])):
         if number >= args.documents:
             break
         document = loaded(data)
         for question in data["qas"]:
-            if question["category"] not in CHINESE:
+            if question["category"] not in chinese:
                 continue
             if not question["is_impossible"] and not gold_spans(question):
                 continue
             for language, words in (
-                ("en", question["question"]), ("zh", CHINESE[question["category"]]),
+                ("en", question["question"]), ("zh", chinese[question["category"]]),
             ):  # fmt: skip
                 started = time.perf_counter()
                 answer = answered(document, words, options)
@@ -190,7 +208,7 @@ def cross(args: argparse.Namespace) -> dict[str, object]:
             for language in ("en", "zh")
         ]
         + [sum(not q["is_impossible"] for _, q, _ in rows["en"] if q["category"] == category)]
-        for category in CHINESE
+        for category in chinese
     }
     return {**{k: figures(v) for k, v in rows.items()}, "hits_en_zh_of": by_category}
 
@@ -203,6 +221,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=4)
     parser.add_argument("--off", default="")
     parser.add_argument("--cross", action="store_true")
+    parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--documents", type=int, default=30)
     args = parser.parse_args()
     args.off = args.off.split(",") if args.off else []

@@ -16,6 +16,7 @@ from app.answer.citations import cite
 from app.answer.clause_numbers import find_clause_numbers
 from app.types import AskOptions, Citation
 from retrieval.backtrack import brought_in, missed
+from retrieval.bridging import bridged
 from retrieval.clauses import label
 from retrieval.plan import find_evidence
 from retrieval.query import read_question
@@ -79,16 +80,19 @@ class Found:
 
 def find(documents: Sequence[LoadedDocument], question: str) -> Found:
     """Search every document and join what was found."""
-    evidence = tuple(find_evidence(document.index, question) for document in documents)
+    evidence = tuple(
+        find_evidence(document.index, bridged(question, document.index.language))
+        for document in documents
+    )
     return _joined(evidence, documents, question)
 
 
 def look_again(found: Found, documents: Sequence[LoadedDocument], question: str) -> Found:
     """The evidence with the chunks that hold a telling word which no chosen chunk has; whether a
     document answers is not judged again."""
-    query = read_question(question)
     evidence = []
     for document, one in zip(documents, found.evidence, strict=True):
+        query = read_question(bridged(question, document.index.language))
         more = missed(document.index, query, one.hits) if one.answerable else ()
         if more:
             hits = brought_in(one.hits, more)

@@ -59,19 +59,6 @@ def _page(language: Language, page: int, label: str | None) -> str:
     return f"page {page}, printed {label}" if printed else f"page {page}"
 
 
-def not_found(language: Language, coverage: Coverage, documents: int) -> str:
-    """The answer when the evidence does not hold one: no citation, no outside facts."""
-    read, total = coverage.read_tokens, coverage.total_tokens
-    if language == "zh":
-        where = "本文件" if documents == 1 else f"这{documents}份文件"
-        return f"{where}中没有找到答案。已检索全文；模型已读 {read}/{total} 个词元。"
-    where = "this document" if documents == 1 else f"these {documents} documents"
-    return (
-        f"Not found in {where}. The whole text was searched; "
-        f"the model has read {read} of {total} tokens."
-    )
-
-
 def no_such_clause(language: Language, numbers: Sequence[str], documents: int) -> str:
     """Said when the question names a clause that the outline does not have."""
     names = [_clause(language, number) for number in numbers]

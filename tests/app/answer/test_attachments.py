@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from app.types import Answer, AskOptions, Turn
+from retrieval.types import DocumentPage, DocumentWarning
 
 
 def load_asking() -> ModuleType:
@@ -59,6 +61,8 @@ AMENDMENT = """FIRST AMENDMENT TO SUPPLY AGREEMENT
 
 2. All other terms remain unchanged.
 """
+HALF = CONTRACT.index("4. Delivery")
+PAGES = (DocumentPage(1, 0, HALF), DocumentPage(2, HALF, len(CONTRACT)))
 CHINESE = """设备采购合同
 
 第一条 付款
@@ -85,6 +89,12 @@ def asked(
     question: str, *texts: tuple[str, str], history: tuple[Turn, ...] = (), **options: Any
 ) -> Answer:
     documents = [ASKING.loaded(text, name) for text, name in texts]
+    return last_answer(question, documents, history=history, **options)
+
+
+def last_answer(
+    question: str, documents: list[Any], history: tuple[Turn, ...] = (), **options: Any
+) -> Answer:
     events = list(
         ASKING.ask(
             ASKING.ScriptedEngine(),
@@ -177,6 +187,19 @@ def test_every_document_that_answers_is_cited_and_the_silent_ones_are_named() ->
     assert "Nothing was found in: lease.txt." in answer.answer
 
 
+def test_warnings_about_cited_pages_are_repeated() -> None:
+    document = ASKING.loaded(CONTRACT, "c.pdf", PAGES)
+    warnings = (
+        DocumentWarning("garbled", "Page 1: 4 characters could not be read.", (1,)),
+        DocumentWarning("garbled", "Page 2: 9 characters could not be read.", (2,)),
+    )
+    record = replace(document.record, warnings=warnings)
+    answer = last_answer("How much is the deposit?", [replace(document, record=record)])
+    assert "About the pages quoted: Page 1: 4 characters could not be read." in answer.answer
+    assert "Page 2" not in answer.answer
+    assert len(answer.warnings) == 2
+
+
 def test_a_list_cites_every_clause_and_counts_them() -> None:
     answer = asked("Which clauses mention insurance?", (CONTRACT, "c.txt"))
     assert [c.clause for c in answer.citations] == ["6", "6.1", "6.2"]
@@ -230,3 +253,21 @@ def test_a_refusal_says_what_was_searched_and_which_document_came_near() -> None
     assert f"({characters:,} characters)" in answer.answer
     assert "2000 of 2000 tokens (100%)" in answer.answer
     assert {clause.document for clause in answer.nearest} <= {"c.txt", "a.txt"}
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "words"),
+    [
+        ("发票要在多少天内付款？", "c", "within 30 days"),
+        ("供应商的责任上限是多少？", "c", "shall not exceed the Cap"),
+        ("定金是多少？", "c", "USD 40,000"),
+        ("逾期付款的利息是多少？", "c", "Late Rate"),
+        ("Who pays for the insurance?", "zh", "保险费由乙方承担"),
+        ("What are the liquidated damages for late delivery?", "zh", "万分之五"),
+    ],
+)
+def test_questions_in_the_other_language(question: str, text: str, words: str) -> None:
+    document = (CONTRACT, "c.txt") if text == "c" else (CHINESE, "合同.txt")
+    answer = asked(question, document)
+    assert answer.language == ("zh" if text == "c" else "en")
+    assert any(words in citation.quote for citation in answer.citations)
