@@ -11,7 +11,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -42,14 +42,16 @@ class PageReceipt:
 @dataclass(frozen=True, slots=True)
 class FigureCount:
     """`in_file`: figures of the whole file; `left_out`: those in text that was left out on purpose;
-    `in_text`: figures of the document's text (numbers that Word computes for its lists come on
-    top); `in_index`: those that lie in a chunk, None before there are chunks. `missing_count`
-    figures of the file are in neither of them, or lie in no chunk; `missing` lists the first."""
+    `in_text`: figures of the document's text, `added` of which the file does not hold as words
+    (numbers that Word computes for its lists, marks of notes); `in_index`: those that lie in a
+    chunk, None before there are chunks. `missing_count` figures of the file are in neither of
+    them, or lie in no chunk; `missing` lists the first."""
 
     in_file: int
     in_text: int
     in_index: int | None
     left_out: int
+    added: int
     missing_count: int
     missing: tuple[str, ...]
 
@@ -84,7 +86,8 @@ def receipt_of(text: str, pages: Sequence[DocumentPage], source: Source) -> Rece
     in_file = list(figures(source.plain))
     in_text = list(figures(text))
     left_out = list(figures(source.left_out))
-    missing = _missing(in_file, [*in_text, *left_out])
+    added = Counter(figures(source.added))
+    missing = _missing(in_file, Counter(in_text) - added + Counter(left_out))
     weight = sum(row.characters for row in rows)
     return Receipt(
         characters=len(text),
@@ -96,6 +99,7 @@ def receipt_of(text: str, pages: Sequence[DocumentPage], source: Source) -> Rece
             in_text=len(in_text),
             in_index=None,
             left_out=len(left_out),
+            added=added.total(),
             missing_count=len(missing),
             missing=tuple(missing[:LISTED]),
         ),
@@ -107,19 +111,16 @@ def with_index(receipt: Receipt, text: str, chunks: Sequence[Chunk]) -> Receipt:
     """The receipt with the figures that lie whole inside a chunk (`chunks` in text order)."""
     starts = [chunk.start for chunk in chunks]
     outside: list[str] = []
-    inside = 0
     for start, end, figure in _places(text):
         holder = bisect_right(starts, start) - 1
-        if holder >= 0 and end <= chunks[holder].end:
-            inside += 1
-        else:
+        if holder < 0 or end > chunks[holder].end:
             outside.append(figure)
     count = receipt.figures
     return replace(
         receipt,
         figures=replace(
             count,
-            in_index=inside,
+            in_index=count.in_text - len(outside),
             missing_count=count.missing_count + len(outside),
             missing=(*count.missing, *outside)[:LISTED],
         ),
@@ -138,13 +139,13 @@ def _places(text: str) -> Iterator[tuple[int, int, str]]:
         yield found.start(), found.end(), found.group()
 
 
-def _missing(in_file: Sequence[str], in_text: Iterable[str]) -> list[str]:
-    """Figures of the file that the text lacks, in the file's order.
+def _missing(in_file: Sequence[str], kept: Counter[str]) -> list[str]:
+    """Figures of the file that are not among those kept, in the file's order.
 
     A figure that a line's end cuts in two in the file is one in the text, and the other way round:
     what remains on both sides is compared by its parts.
     """
-    left = Counter(in_text)
+    left = Counter(kept)
     missing: list[str] = []
     for figure in in_file:
         if left[figure]:

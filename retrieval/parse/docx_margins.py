@@ -51,6 +51,16 @@ def margin_lines(
     return list(found)
 
 
+def margin_source(
+    parts: list[tuple[str, etree._Element]], plain: Callable[[etree._Element], str]
+) -> tuple[str, str]:
+    """(the words of the parts, those left out) for the second count; what several sections repeat
+    counts once, as it is read once."""
+    different = dict.fromkeys(line.strip() for _, part in parts for line in plain(part).split("\n"))
+    dropped = [line for line in different if not _PAGE_WORDS.sub("", line)]
+    return "\n".join(different), "\n".join(dropped)
+
+
 def _without_page_numbers(part: etree._Element) -> etree._Element:
     """A copy without the results of page-number fields, which differ from page to page."""
     part = deepcopy(part)

@@ -14,7 +14,7 @@ from lxml import etree
 from retrieval.parse.cleaning import clean_text, collapse_spaces
 from retrieval.parse.docx_margins import margin_lines, margin_parts
 from retrieval.parse.docx_package import Package
-from retrieval.parse.docx_source import plain_docx
+from retrieval.parse.docx_source import docx_source
 from retrieval.parse.docx_styles import Numbering, Styles, W, is_on, value
 from retrieval.parse.limits import ParseLimits
 from retrieval.parse.pages import split_marked
@@ -59,17 +59,8 @@ def read_docx(
     ):
         pages = (DocumentPage(1, 0, len(text)),)
     used = [notes[kind][key] for kind, key in reader.used_notes]
-    parts = [root, *used, *(part for _, part in margins)]
-    shown, left_out = plain_docx(parts, styles)
-    if comments is not None:
-        left_out += "\n".join(plain_docx([comments], styles))
-    source = Source(f"{shown}\n{left_out}", left_out, _tables(root, pages))
+    source = docx_source([root, *used], comments, margins, reader.added, styles, len(pages))
     return text, pages, reader.warnings(root, len(pages)), source
-
-
-def _tables(root: etree._Element, pages: tuple[DocumentPage, ...]) -> tuple[int, ...]:
-    """Tables, all counted on page 1: a DOCX does not say reliably where its pages end."""
-    return (sum(1 for _ in root.iter(W + "tbl")), *(0 for _ in pages[1:]))
 
 
 def _notes(root: etree._Element | None) -> dict[str, etree._Element]:
@@ -84,12 +75,14 @@ def _notes(root: etree._Element | None) -> dict[str, etree._Element]:
 
 @dataclass(slots=True)
 class _Body:
-    """Turns block elements into lines; "\\f" inside a line marks where Word began a new page."""
+    """Turns block elements into lines; "\\f" inside a line marks where Word began a new page.
+    `added` notes what the lines hold beyond the words of the file: list numbers, note marks."""
 
     styles: Styles
     numbering: Numbering
     notes: dict[str, dict[str, etree._Element]]
     check: Callable[[], None]
+    added: list[str] = field(default_factory=list)
     _used: list[tuple[str, str]] = field(default_factory=list)
     _boxes: list[str] = field(default_factory=list)
     _carried: str = ""
@@ -186,7 +179,9 @@ class _Body:
         # A break at the very start comes before the number.
         while text.startswith("\f"):
             before, text = before + "\f", text[1:].lstrip()
-        return [before + self.numbering.label(node) + text, *lines]
+        label = self.numbering.label(node)
+        self.added.append(label)
+        return [before + label + text, *lines]
 
     def _mark_stays(self, properties: etree._Element | None) -> bool:
         """False when the paragraph mark was deleted: the text then runs into the next paragraph."""
@@ -266,6 +261,8 @@ class _Body:
         key = node.get(W + "id", "")
         if key in self.notes[kind]:
             self._used.append((kind, key))
+            # Once here, once before the note itself.
+            self.added += [str(len(self._used))] * 2
             pieces.append(f"[^{len(self._used)}]")
 
     def _table(self, node: etree._Element) -> list[str]:

@@ -6,11 +6,13 @@ accepted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from lxml import etree
 
+from retrieval.parse.docx_margins import margin_source
 from retrieval.parse.docx_styles import Styles, W, is_on, value
+from retrieval.parse.source import Source
 
 _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
@@ -19,6 +21,30 @@ _SPACE = (W + "tab", W + "br", W + "cr", W + "ptab")
 _GONE = (W + "del", W + "moveFrom")
 # A second rendering of the same words for programs that know less; ruby is set small above them.
 _TWICE = (_MC + "Fallback", W + "rt")
+
+
+def docx_source(
+    parts: Sequence[etree._Element],
+    comments: etree._Element | None,
+    margins: list[tuple[str, etree._Element]],
+    added: Sequence[str],
+    styles: Styles,
+    page_count: int,
+) -> Source:
+    """The second count of a document: its main part and notes (`parts`, the main one first), its
+    comments, and its headers and footers. Tables count on page 1: a DOCX does not say reliably
+    where its pages end."""
+    shown, left_out = plain_docx(parts, styles)
+    if comments is not None:
+        left_out += "\n".join(plain_docx([comments], styles))
+    around, dropped = margin_source(margins, lambda part: plain_docx([part], styles)[0])
+    tables = sum(1 for _ in parts[0].iter(W + "tbl"))
+    return Source(
+        plain=f"{shown}\n{around}\n{left_out}",
+        left_out=f"{left_out}\n{dropped}",
+        added="\n".join(added),
+        tables=(tables, *(0 for _ in range(page_count - 1))),
+    )
 
 
 def plain_docx(parts: Iterable[etree._Element], styles: Styles) -> tuple[str, str]:

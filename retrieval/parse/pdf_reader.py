@@ -82,7 +82,10 @@ def read_pdf(
         DocumentPage(number=number, **page) for number, page in enumerate(result["pages"], 1)
     )
     source = Source(
-        result["plain"], result["left_out"], tuple(result["tables"]), tuple(result["garbled"])
+        result["plain"],
+        result["left_out"],
+        tables=tuple(result["tables"]),
+        garbled=tuple(result["garbled"]),
     )
     return PdfText(result["text"], pages, _warnings(result), _char_boxes(pages, boxes), source)
 

@@ -21,12 +21,14 @@ _LIST_MARK = re.compile(r"^[ \t>]*\d{1,9}[.)](?=\s)", re.MULTILINE)
 @dataclass(frozen=True, slots=True)
 class Source:
     """`plain` is all text of the file, in any order; `left_out` the part of it that was kept out of
-    the document on purpose (running headers, hidden text, comments, deleted words). `tables` and
-    `garbled` (share of characters that can't be decoded) have one entry a page, or none when
-    nothing is known."""
+    the document on purpose (running headers, hidden text, comments, deleted words); `added` what
+    the document's text holds on top (numbers that Word computes for its lists, marks of notes).
+    `tables` and `garbled` (share of characters that can't be decoded, or that OCR was unsure of)
+    have one entry a page, or none when nothing is known."""
 
     plain: str
     left_out: str = ""
+    added: str = ""
     tables: tuple[int, ...] = ()
     garbled: tuple[float, ...] = ()
 

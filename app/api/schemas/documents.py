@@ -137,13 +137,15 @@ class PageReceiptPublic(Public):
 
 class FiguresPublic(Public):
     """Figures of the file, counted by a pass of their own, against those that can be searched.
-    `left_out`: in running headers and footers, hidden or deleted text. `missing_count` were lost;
-    `missing` lists the first 50."""
+    `added`: numbers that Word computes for its lists, and marks of notes. `left_out`: in running
+    headers and footers, hidden or deleted text. `missing_count` were lost; `missing` lists the
+    first 50."""
 
     in_file: int
     in_text: int
     in_index: int | None
     left_out: int
+    added: int
     missing_count: int
     missing: list[str]
 

@@ -53,6 +53,7 @@ def test_the_receipt_of_a_document_tells_what_was_counted(client: Any, upload: A
         "in_text": 4,
         "in_index": 4,
         "left_out": 0,
+        "added": 0,
         "missing_count": 0,
         "missing": [],
     }

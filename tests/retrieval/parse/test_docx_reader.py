@@ -15,6 +15,7 @@ from retrieval.parse import parse_file
 from retrieval.parse.docx_reader import read_docx
 from retrieval.parse.limits import ParseLimits
 from retrieval.parse.source import Source
+from retrieval.receipt import receipt_of
 from retrieval.types import DocumentPage, DocumentWarning
 
 NS = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
@@ -113,6 +114,19 @@ def test_automatic_clause_numbers_are_rebuilt() -> None:
 def test_lists_of_one_definition_count_on_and_an_override_starts_anew() -> None:
     body = para("a", (1, 0)) + para("b", (2, 0)) + para("c", (2, 0)) + para("d", (1, 0))
     assert lines(body, numbering=LEGAL) == ["1. a", "5. b", "6. c", "7. d"]
+
+
+def test_a_computed_number_does_not_stand_for_a_lost_one(tmp_path: Path) -> None:
+    source = Source("USD 1", added="1.")
+    text = "1. USD"
+    receipt = receipt_of(text, (DocumentPage(1, 0, len(text)),), source)
+    assert receipt.figures.missing == ("1",)
+    path = tmp_path / "a.docx"
+    path.write_bytes(package(para("The fee is USD 70.", (1, 0)), numbering=LEGAL))
+    receipt = parse_file(path, path.name).receipt or receipt
+    figures = receipt.figures
+    assert (figures.in_file, figures.in_text, figures.added) == (1, 2, 1)
+    assert figures.missing == ()
 
 
 def test_chinese_level_text() -> None:
@@ -321,6 +335,9 @@ def test_headers_and_footers_come_once_at_the_end_without_page_numbers(
             "<w:fldSimple w:instr=' PAGE '><w:r><w:t>7</w:t></w:r></w:fldSimple></w:p>"
         )
     )
+    second = document.add_section()
+    second.header.is_linked_to_previous = False
+    second.header.paragraphs[0].text = "Contract No. HT-2024-118"
     document.add_paragraph("The term is two years.")
     document.element.body.insert(0, parse_xml(f"<w:p {NS}><w:r><w:t>Title\x09</w:t></w:r></w:p>"))
     path = tmp_path / "a.docx"
