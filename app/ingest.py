@@ -148,6 +148,7 @@ class Ingestor:
             owner,
             self.engine,
             anchors_per_block=self.settings.anchors,
+            block_cuts=self.settings.block_cuts,
             cancelled=lambda: check(stopping),
         )
         total = len(tokenised.tokens.token_ids)

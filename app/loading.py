@@ -85,6 +85,7 @@ class Loader:
             record.owner,
             self.engine,
             anchors_per_block=self.settings.anchors,
+            block_cuts=self.settings.block_cuts,
         )
         return LoadedDocument(
             record=record,

@@ -1,4 +1,4 @@
-"""A document's tokens, made once per tokenizer and block size and kept in a file.
+"""A document's tokens, made once per tokenizer and way of cutting blocks and kept in a file.
 
 The file is derived: when it is missing, damaged or made for another model, it is made again. Does
 not know the database.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.prompt import document_sinks
+from app.settings import BlockCuts
 from app.storage import atomic_write
 from backend.types import DocumentTokens
 from retrieval.anchors import pick_anchors
+from retrieval.blocks import cut_blocks
 
 if TYPE_CHECKING:
     from app.engines import AnyEngine
@@ -43,6 +45,7 @@ def tokenise(
     engine: AnyEngine,
     *,
     anchors_per_block: int,
+    block_cuts: BlockCuts,
     cancelled: Callable[[], None] | None = None,
 ) -> TokenisedText:
     """The tokens of `text`, from `folder` if they are there.
@@ -50,7 +53,8 @@ def tokenise(
     `cancelled` is called between the steps and may raise.
     """
     key = content_key(owner, text)
-    label = f"{FORMAT}:{engine.fingerprint}:{engine.block_tokens}:{anchors_per_block}:{key}"
+    cut = f"{engine.block_tokens}:{block_cuts}"
+    label = f"{FORMAT}:{engine.fingerprint}:{cut}:{anchors_per_block}:{key}"
     path = folder / NAME
     blank = DocumentTokens(
         key=key,
@@ -65,7 +69,7 @@ def tokenise(
     ids, spans = engine.tokenizer.encode_with_spans(text)
     if cancelled is not None:
         cancelled()
-    blocks = engine.split_blocks(len(ids))
+    blocks = block_ranges(text, spans, engine, block_cuts)
     anchors: tuple[tuple[int, ...], ...] = ()
     if anchors_per_block:
         anchors = pick_anchors(text, spans, blocks, anchors_per_block)
@@ -77,6 +81,15 @@ def tokenise(
     )
     _save(path, label, made)
     return made
+
+
+def block_ranges(
+    text: str, spans: Sequence[tuple[int, int]], engine: AnyEngine, cuts: BlockCuts
+) -> tuple[tuple[int, int], ...]:
+    """The blocks of a text as half-open token ranges; `spans` as in `TokenisedText`."""
+    if cuts == "clauses":
+        return cut_blocks(text, spans, engine.block_tokens)
+    return engine.split_blocks(len(spans))
 
 
 def content_key(owner: str, text: str) -> str:

@@ -27,6 +27,7 @@ from app.events import AnswerCompleted, AnswerDelta
 from app.phrasing import plan_phrasing
 from app.prompt import PromptPlan, evidence_ranges, plan_prompt
 from app.rerank import rerank
+from app.settings import BlockCuts
 from app.types import Answer
 from backend.errors import BackendError
 from eval.errors import Unfit
@@ -56,6 +57,7 @@ class EngineAnswerer:
     seed: int
     chunk_chars: int
     anchors: int = 0
+    block_cuts: BlockCuts = "clauses"
 
     @property
     def alive(self) -> bool:
@@ -67,6 +69,7 @@ class EngineAnswerer:
         loaded = open_document(
             document.doc_id, document.document, self.engine,
             chunk_chars=self.chunk_chars, anchors_per_block=self.anchors,
+            block_cuts=self.block_cuts,
         )  # fmt: skip
         try:
             yield _EvidenceSession(

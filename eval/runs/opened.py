@@ -15,7 +15,8 @@ import numpy as np
 
 from app.documents import DocumentRecord, DocumentTimings, LoadedDocument
 from app.prompt import document_sinks
-from app.tokens import content_key
+from app.settings import BlockCuts
+from app.tokens import block_ranges, content_key
 from backend.types import DocumentTokens
 from retrieval.anchors import pick_anchors
 from retrieval.chunk import split
@@ -61,12 +62,13 @@ def open_document(
     *,
     chunk_chars: int = CHUNK_CHARS,
     anchors_per_block: int = 0,
+    block_cuts: BlockCuts = "clauses",
 ) -> LoadedDocument:
     """The document, ready to be asked, and known to the engine. Call `engine.forget` with its
     `tokens.key` when its questions have been asked."""
     indexed = index_document(doc_id, document, chunk_chars=chunk_chars)
     ids, spans = engine.tokenizer.encode_with_spans(document.text)
-    blocks = engine.split_blocks(len(ids))
+    blocks = block_ranges(document.text, spans, engine, block_cuts)
     anchors: tuple[tuple[int, ...], ...] = ()
     if anchors_per_block:
         anchors = pick_anchors(document.text, spans, blocks, anchors_per_block)

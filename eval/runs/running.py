@@ -181,6 +181,8 @@ def _opened(request: RunRequest, switches: Switches) -> Iterator[_Opened]:
             "device": engine.settings.device,
             "precision": engine.settings.resolved_precision(),
             "block_tokens": engine.block_tokens,
+            "block_cuts": settings.block_cuts,
+            "kv_format": engine.settings.kv_format,
             "reading": engine.settings.reading,
             "anchors_per_block": settings.anchors,
             "threads": engine.settings.threads or None,
@@ -190,7 +192,13 @@ def _opened(request: RunRequest, switches: Switches) -> Iterator[_Opened]:
             answerer = DenseAnswerer(engine, switches)
         else:
             answerer = EngineAnswerer(
-                engine, request.mode, switches, seed, chunk_chars, settings.anchors
+                engine,
+                request.mode,
+                switches,
+                seed,
+                chunk_chars,
+                settings.anchors,
+                settings.block_cuts,
             )
         yield _Opened(answerer, identity, engine.settings.device)
 

