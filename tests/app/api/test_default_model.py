@@ -56,9 +56,26 @@ def test_upload_ask_and_ask_again(client: TestClient) -> None:
     assert "England and Wales" in again["citations"][0]["quote"]
 
 
-def asked(client: TestClient, document_id: str, question: str) -> dict[str, Any]:
+def test_a_follow_up_is_read_with_the_conversation(client: TestClient) -> None:
+    sent = client.post("/api/v1/documents", files={"file": ("contract.txt", CONTRACT.encode())})
+    document_id = sent.json()["id"]
+    finished(client, f"/api/v1/documents/{document_id}")
+    first = asked(client, document_id, "What is the term?")
+    assert first["standalone_question"] is None
+    second = asked(
+        client, document_id, "And the total price?", conversation_id=first["conversation_id"]
+    )
+    assert second["standalone_question"] == "What is the total price?"
+    assert "1,250,000.00" in second["citations"][0]["quote"]
+    assert second["citations"][0]["role"] == "answer"
+    listed = asked(client, document_id, "Which clauses mention the invoice?")
+    assert [citation["clause"] for citation in listed["citations"]] == ["2"]
+    assert client.get(f"/api/v1/answers/{second['id']}").json() == second
+
+
+def asked(client: TestClient, document_id: str, question: str, **more: str) -> dict[str, Any]:
     reply = client.post(
-        "/api/v1/answers", json={"question": question, "document_ids": [document_id]}
+        "/api/v1/answers", json={"question": question, "document_ids": [document_id], **more}
     )
     assert reply.status_code == 200, reply.text
     body: dict[str, Any] = reply.json()
