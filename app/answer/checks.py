@@ -100,11 +100,14 @@ def check_text(
 
 
 def _computed(text: str, items: Items, checks: Sequence[Check]) -> list[Check]:
-    """Results that are shown with their operands: each operand must stand in the cited text, and
-    the result must follow from them."""
+    """Results that are shown with their operands and that the cited text doesn't have, or that an
+    equals sign claims: each operand must stand in the cited text, and the result must follow."""
     missing = {(check.start, check.end) for check in checks if not check.ok}
     found = []
     for equation in find_equations(text, items):
+        if (equation.start, equation.end) not in missing and not equation.exact:
+            # It stands in the cited text: "pays 70%, in total 166 m²" computes nothing.
+            continue
         stand = all((item.start, item.end) not in missing for item in equation.operands)
         note = "" if equation.right else "the result does not follow from its operands"
         note = note if stand else "an operand is not in the cited text"

@@ -23,12 +23,13 @@ from app.answer.items import Items
 @dataclass(frozen=True, slots=True)
 class Equation:
     """A result at `text[start:end]` and the operands that it is said to follow from; `right` when
-    it does."""
+    it does; `exact` when an equals sign says so, in words or as a sign."""
 
     start: int
     end: int
     operands: tuple[Figure | Date, ...]
     right: bool
+    exact: bool
 
 
 _EQUALS = re.compile(
@@ -45,6 +46,7 @@ _OPERATORS = (
 )
 # "USD 100 and USD 250 total USD 350": a bare "and" adds only where the equals sign says so.
 _AND = re.compile(r"\s*(?:and|和|与|及|、)\s*", re.IGNORECASE)
+_EXACT = re.compile(r"=|\bequals?\b|等于", re.IGNORECASE)
 _ADDS_UP = re.compile(r"total|合计|共计|总计|一共", re.IGNORECASE)
 
 
@@ -61,7 +63,8 @@ def find_equations(text: str, items: Items) -> tuple[Equation, ...]:
         if operators:
             right = _follows(operands, operators, values[index])
             result = values[index]
-            found.append(Equation(result.start, result.end, tuple(operands), right))
+            exact = bool(_EXACT.search(gap))
+            found.append(Equation(result.start, result.end, tuple(operands), right, exact))
     return tuple(found)
 
 

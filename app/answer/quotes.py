@@ -24,9 +24,8 @@ class Quote:
     words: str
 
 
-_QUOTED = re.compile(
-    r"“([^“”]{1,4000})”|「([^「」]{1,4000})」|『([^『』]{1,4000})』|(?<!\w)\"([^\"]{1,4000})\"(?!\w)"
-)
+_PAIRS = {"“": "”", "「": "」", "『": "』"}
+_STRAIGHT = re.compile(r"(?<!\w)\"([^\"]{1,4000})\"(?!\w)")
 _ELLIPSIS = re.compile(r"\s*(?:\[?\(?(?:\.\s?){3,}\)?\]?|\[?…+\]?|⋯+)\s*")
 _TURNS = re.compile(
     r"\b(?:not|no|never|nor|neither|none|nothing|without|except|excluding|unless|only|save|cannot"
@@ -39,12 +38,26 @@ _LATIN = re.compile(r"[a-z0-9]")
 
 
 def find_quotes(text: str) -> tuple[Quote, ...]:
-    """Everything between quotation marks, in order."""
+    """Everything between quotation marks, in order; of quotes within a quote the outer one."""
+    spans = [*_paired(text), *(match.span() for match in _STRAIGHT.finditer(text))]
     return tuple(
-        Quote(match.start(), match.end(), next(part for part in match.groups() if part is not None))
-        for match in _QUOTED.finditer(text)
-        if re.search(r"\w", match[0])
+        Quote(start, end, text[start + 1 : end - 1])
+        for start, end in sorted(spans)
+        if re.search(r"\w", text[start:end]) and not any(a < start and end < b for a, b in spans)
     )
+
+
+def _paired(text: str) -> list[tuple[int, int]]:
+    """Spans from an opening to its closing mark; a mark without its partner opens nothing."""
+    found: list[tuple[int, int]] = []
+    for opening, closing in _PAIRS.items():
+        opened: list[int] = []
+        for match in re.finditer(f"[{opening}{closing}]", text):
+            if match[0] == opening:
+                opened.append(match.start())
+            elif opened:
+                found.append((opened.pop(), match.end()))
+    return found
 
 
 def stands_in(words: str, source: str) -> bool:
@@ -94,5 +107,5 @@ def _cut(text: str, place: int) -> bool:
 
 def _squeezed(text: str) -> str:
     """Folded, without white space except between two Latin words or numbers."""
-    folded = re.sub(r"\s+", " ", fold(text)).strip()
+    folded = re.sub(r"\s+", " ", fold(text)).strip().replace('"', "'")
     return re.sub(r"(?<![a-z0-9]) | (?![a-z0-9])", "", folded)

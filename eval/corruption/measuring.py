@@ -33,7 +33,9 @@ def check(trial: Trial) -> Outcome:
     if trial.form != "quote":
         failed = _failed(check_text(trial.answer, trial.spans))
         return Outcome(trial, bool(failed), failed)
-    phrased = _failed(check_text(f"“{trial.answer}”", trial.spans))
+    # Inside a quote the marks of another one are single ones.
+    inner = trial.answer.translate({ord("“"): "‘", ord("”"): "’", ord('"'): "'"})
+    phrased = _failed(check_text(f"“{inner}”", trial.spans))
     # A quote line shows a whole span; with words left out it is only ever phrased.
     if "…" in trial.answer or "..." in trial.answer:
         return Outcome(trial, bool(phrased), phrased)

@@ -65,6 +65,11 @@ def test_a_wrong_result_or_an_operand_from_nowhere_is_marked(text: str, note: st
     assert note in checks[0].note
 
 
+def test_figures_of_the_cited_text_that_stand_in_a_row_compute_nothing() -> None:
+    span = "付款70%，共计166.31平方米，每年500元×12，合计7,000元。"
+    assert [check.kind for check in check_text(span, [span]) if not check.ok] == []
+
+
 def test_a_result_without_operands_is_a_figure_like_any_other() -> None:
     checks = check_text("The total is USD 1,500.", [SPAN])
     assert [(check.kind, check.ok) for check in checks] == [("number", False)]

@@ -62,6 +62,16 @@ def test_words_of_no_document_are_marked() -> None:
     assert [check.ok for check in quotes] == [False]
 
 
+def test_of_a_quote_within_a_quote_the_outer_one_is_checked() -> None:
+    span = "The “Seller” shall deliver the “Goods” within ten days."
+    (quote,) = find_quotes("It says “The ‘Seller’ shall deliver the ‘Goods’ within ten days.”")
+    assert stands_in(quote.words, span)
+    text = "It says “The “Seller” shall not deliver”."
+    assert [quote.words for quote in find_quotes(text)] == ["The “Seller” shall not deliver"]
+    assert not stands_in("The ‘Seller’ shall not deliver", span)
+    assert [quote.words for quote in find_quotes("alone ” and “ then “this”")] == ["this"]
+
+
 def test_marks_without_words_are_no_quotes() -> None:
     assert [quote.words for quote in find_quotes('"hereof\', "herein", "x" and "..."')] == [
         "herein",
