@@ -178,6 +178,16 @@ class Articles:
             score[place] = sum(weight * found[name] for name, weight in WEIGHTS.items())
         return score
 
+    def known(self, query: Query) -> float:
+        """Share of the lay words of a question whose matter this statute speaks of, in [0, 1],
+        rare matters counting more; a half when it holds none."""
+        idf = self._keywords.idf
+        weights = {term: w * idf(term) for term, w in _asked_words(fold(query.text)).items()}
+        total = sum(weights.values())
+        if not total:
+            return 0.5
+        return sum(w for term, w in weights.items() if self._keywords.has(term)) / total
+
     def by_chunk(self, scores: Scores) -> dict[int, float]:
         """The best score of the matching articles that begin in each chunk, the best being 1."""
         best: dict[int, float] = defaultdict(float)

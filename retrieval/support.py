@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from retrieval import chinese_support
 from retrieval.asked import holds
 from retrieval.coverage import coverage, unit_cover, unit_weight
 from retrieval.folding import fold_width
@@ -122,6 +123,8 @@ def judge(
     found = features(index, query, hits, sentences)
     weights = WEIGHTS[query.language]
     raw = BIAS[query.language] + sum(weight * found[name] for name, weight in weights.items())
+    special = chinese_support.odds(index, query, found, sentences)
+    raw = raw if special is None else special
     support = 1 / (1 + math.exp(-raw))
     if support >= THRESHOLD:
         return support, True, ""
