@@ -159,7 +159,8 @@ def _is_open(texts: Sequence[Sequence[Line]], wrapped: Sequence[bool]) -> bool:
         if len(lines) >= _OPEN_LINES and not wraps
     ]
     rows = rows_of([line for lines in texts for line in lines])
-    if len(texts) >= 3 and sum(len(row) >= len(texts) for row in rows) >= 2:
+    full = sum(len(row) >= len(texts) for row in rows)
+    if len(texts) >= 3 and full >= 2 and not any(wrapped):
         return True
     if len(lists) < 2:
         return False

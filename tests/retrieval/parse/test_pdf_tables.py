@@ -107,6 +107,17 @@ def test_a_table_without_rules_between_its_rows(make_pdf: MakePdf) -> None:
     assert found[2:8] == [f"Part {n} | {n} | USD {n * n},000.00" for n in range(1, 7)]
 
 
+def test_cells_that_all_wrap_are_one_row(make_pdf: MakePdf) -> None:
+    words = (
+        "Sample leaf material from each plant",
+        "Detailed genetic analysis using markers",
+        "The sample was received as four plants",
+    )
+    rows: list[list[object]] = [[Paragraph(text, ENGLISH) for text in words]]
+    found = lines(make_pdf([table(rows, [95, 95, 95], RULED)]))
+    assert found[1:-1] == [" | ".join(words)]
+
+
 def test_a_frame_around_text_is_no_table(make_pdf: MakePdf) -> None:
     def draw(canvas: Canvas) -> None:
         canvas.rect(60, HEIGHT - 200, 480, 100)
