@@ -69,9 +69,9 @@ class Int4Format(PackedFormat):
         numbers = torch.cat((codes & 15, codes >> 4), -1)[..., :channels].float()
         least, step = parameters[0].float(), self._step(parameters[1])
         if part == 0:
-            return torch.addcmul(least, numbers, step)
-        numbers = _widened(numbers, GROUP).unflatten(-1, (-1, GROUP))
-        rows = torch.addcmul(least.unsqueeze(-1), numbers, step.unsqueeze(-1))
+            return numbers.mul_(step).add_(least)
+        groups = _widened(numbers, GROUP).unflatten(-1, (-1, GROUP))
+        rows = groups.mul_(step.unsqueeze(-1)).add_(least.unsqueeze(-1))
         return rows.flatten(-2, -1)[..., :channels]
 
     def _step_bytes(self, span: torch.Tensor) -> torch.Tensor:
