@@ -46,7 +46,7 @@ _DOTTED = r"\d+(?:\.\d+)*(?:\s?\([a-z0-9]{1,4}\))*"
 _PATTERN = re.compile(
     rf"""
     # Most places hold nothing: a cheap look at the first character comes first.
-    (?:(?=[\d第§{NUMERAL_CLASS}])|(?<![a-z])(?=[acdefhjmnopst]))(?:
+    (?:(?=[\d第§几数{NUMERAL_CLASS}])|(?<![a-z])(?=[acdefhjmnopst]))(?:
     (?P<zh_date>(?:(?P<zy>\d{{4}}|[〇○零一二三四五六七八九]{{4}})年)\s*(?P<zm>\d{{1,2}}|{_N}{{1,3}})月
         (?:\s*(?P<zd>\d{{1,2}}|{_N}{{1,3}})[日号])?)
   | (?P<iso>(?<![\d.])(?P<iy>(?:19|20)\d\d)
@@ -56,6 +56,11 @@ _PATTERN = re.compile(
   | (?P<dmy>(?<!\d)(?P<dd>[0-3]?\d)(?:st|nd|rd|th)?
         \s+(?:day\s+of\s+)?(?P<dm>{_MONTH})\.?,?\s+(?P<dy>(?:19|20)\d\d))
   | (?P<mdy>\b(?P<mm>{_MONTH})\.?\s+(?P<md>[0-3]?\d)(?:st|nd|rd|th)?\s*,?\s+(?P<my>(?:19|20)\d\d))
+  | (?P<vague>[几数]\s?[十百千万亿拾佰仟]+(?=[\u4e00-\u9fff])
+      | (?:\d+(?:\.\d+)?|{_N}+)\s?[几多余来][十百千万亿拾佰仟]*
+        (?=\s?(?:[个名位元圆天年月日人次家份件套台吨米亩户]|平方|公里|小时|美元|港元)))
+  | (?P<zh_money>(?P<yuan>{_DIGITS}|{_N}+)\s?[元圆][零〇]?
+        (?:(?P<jiao>\d|{_N})角[零〇]?(?:(?P<fen>\d|{_N})分)?|(?P<fen_only>\d|{_N})分))
   | (?P<zh_percent>(?P<zpk>百|千|万)分之\s*(?P<zpv>{_N}+(?:点{_N}+)?|\d+(?:\.\d+)?))
   | (?P<zh_clause>第\s*(?P<zc>\d+(?:\.\d+)*|{_N}+)\s*(?P<zcu>[条章节])
         (?!生产|[线船路街河管鱼道课])(?:之(?P<zcs>{_N}))?)
@@ -157,6 +162,22 @@ def _read_number(match: re.Match[str], kind: str) -> str | None:
     return None if value is None else f"#{_plain(value)}"
 
 
+def _read_money(match: re.Match[str], kind: str) -> str | None:
+    parts = [match.group(name) for name in ("yuan", "jiao", "fen", "fen_only")]
+    values = [
+        None if part is None else _digits(part) if part[0].isdigit() else chinese_number(part)
+        for part in parts
+    ]
+    if values[0] is None:
+        return None
+    jiao, fen = values[1] or 0.0, values[2] or values[3] or 0.0
+    return f"#{_plain(values[0] + jiao / 10 + fen / 100)}"
+
+
+def _read_vague(match: re.Match[str], kind: str) -> str | None:
+    return None
+
+
 def _read_clause(match: re.Match[str], kind: str) -> str | None:
     if kind == "en_clause":
         return "§" + re.sub(r"\s", "", match.group("ec"))
@@ -174,6 +195,7 @@ _READERS: dict[str, tuple[FigureKind, Callable[[re.Match[str], str], str | None]
     "dmy": ("date", _read_date), "mdy": ("date", _read_date),
     "zh_percent": ("percent", _read_percent), "percent": ("percent", _read_percent),
     "word_percent": ("percent", _read_percent),
+    "zh_money": ("number", _read_money), "vague": ("number", _read_vague),
     "zh_clause": ("clause", _read_clause), "en_clause": ("clause", _read_clause),
     "comma_decimal": ("number", _read_number), "dotted": ("number", _read_number),
     "number": ("number", _read_number), "zh_number": ("number", _read_number),
@@ -184,7 +206,8 @@ _READERS: dict[str, tuple[FigureKind, Callable[[re.Match[str], str], str | None]
 def find_figures(folded: str) -> Iterator[Figure]:
     """Every figure of a folded text (`folding.fold` or `fold_in_place`), in order, not overlapping.
 
-    Something that looks like a figure and has no value (a 32nd day, 万 alone) is left out.
+    Something that looks like a figure and has no value (a 32nd day, 万 alone), or no exact one
+    (三十几万元, 二十余天), is left out.
     """
     for match in _PATTERN.finditer(folded):
         # The alternative that matched closes last, after the groups inside it.
