@@ -13,6 +13,8 @@ from retrieval.parse.joining import ends_sentence, is_cjk, separator, starts_cla
 from retrieval.parse.pdf_chars import Char
 from retrieval.parse.pdf_lines import Line
 
+_TABLE_CELLS = 3
+
 
 def rows_of(lines: Sequence[Line]) -> list[list[Line]]:
     """Lines grouped by the height they stand at, top to bottom, left to right in each."""
@@ -29,17 +31,21 @@ def rows_of(lines: Sequence[Line]) -> list[list[Line]]:
 
 
 def merge_rows(lines: Sequence[Line]) -> list[Line]:
-    """Neighbouring pieces of one row become one line, with a space between; a table cell that wraps
-    stays in its row."""
+    """Neighbouring pieces of one row become one line; a table cell that wraps stays in its row.
+
+    Between two pieces stands a space: a clause number and its text, a name and its value. Between
+    three or more stands " | ", as they are cells of a table.
+    """
     merged: list[Line] = []
     piece: Line | None = None
+    gaps: dict[int, list[Char]] = {}
     alone = Counter(line.row for line in lines)
     for line in lines:
         last = merged[-1] if merged else None
         start = replace(line)
         if last is not None and last.turn == line.turn == 0 and _in_row(last, line):
             numbered = len(last.chars) <= 8 and starts_clause(last.text + " ")
-            _extend(last, line, " ")
+            gaps.setdefault(id(last), []).extend(_extend(last, line, " "))
             last.cells += 0 if numbered else 1
         elif (
             last is not None
@@ -52,7 +58,21 @@ def merge_rows(lines: Sequence[Line]) -> list[Line]:
         else:
             merged.append(line)
         piece = start
+    for line in merged:
+        if line.cells >= _TABLE_CELLS:
+            line.chars = _with_marks(line.chars, gaps.get(id(line), []))
     return merged
+
+
+def _with_marks(chars: Sequence[Char], gaps: Sequence[Char]) -> list[Char]:
+    """`chars` with a mark in the middle of each of those gaps."""
+    marked = {id(gap) for gap in gaps}
+    found: list[Char] = []
+    for char in chars:
+        found.append(char)
+        if id(char) in marked:
+            found += [replace(char, text="|"), replace(char)]
+    return found
 
 
 def _in_row(last: Line, line: Line) -> bool:
@@ -73,8 +93,10 @@ def _continues_cell(piece: Line, line: Line) -> bool:
     return aligned and goes_on and not ends_sentence(piece.text)
 
 
-def _extend(last: Line, line: Line, between: str) -> None:
+def _extend(last: Line, line: Line, between: str) -> list[Char]:
+    """Puts `line` behind `last`; what stands between them."""
     gap = [Char(between, last.x1, last.y0, line.x0, last.y1)] if between else []
     last.chars = [*last.chars, *gap, *line.chars]
     last.x1 = max(last.x1, line.x1)
     last.y0, last.y1 = min(last.y0, line.y0), max(last.y1, line.y1)
+    return gap

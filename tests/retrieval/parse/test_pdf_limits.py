@@ -133,5 +133,5 @@ def test_table_rows_stay_rows(make_pdf: MakePdf) -> None:
                 canvas.drawString(72 + 160 * column, A4[1] - 120 - 16 * row, cell)
 
     lines = parse_file(make_pdf([draw]), "a.pdf").text.split("\n")
-    assert lines[3] == "Lot 3 2100.00 2024-03"
+    assert lines[3] == "Lot 3 | 2100.00 | 2024-03"
     assert len(lines) == 10
