@@ -11,19 +11,24 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 from app.events import AnswerCompleted, AnswerDelta, AnswerEvent, AnswerFailed
 from app.questions import Question
 from app.timeline import Timeline
 from app.types import Turn
 
-CANCELLED = "cancelled"
+CANCELLED: Final = "cancelled"
+TIMEOUT: Final = "timeout"
+StopReason = Literal["cancelled", "timeout", "server_stopping"]
 RunState = Literal["queued", "in_progress", "completed", "failed", "cancelled"]
 
 
 class AnswerRun:
-    """One question on its way to an answer. Thread-safe; its event ids are 1, 2, 3, …"""
+    """One question on its way to an answer. Thread-safe; its event ids are 1, 2, 3, …
+
+    `deadline` (`time.perf_counter`) is when it shall be over, None for no such time. Whoever writes
+    its last event claims the end before; what comes from others afterwards is dropped."""
 
     def __init__(
         self,
@@ -32,6 +37,8 @@ class AnswerRun:
         conversation_id: str,
         history: tuple[Turn, ...],
         created_at: datetime,
+        *,
+        timeout_s: float | None = None,
     ) -> None:
         self.id = run_id
         self.question = question.text
@@ -41,6 +48,10 @@ class AnswerRun:
         self.created_at = created_at
         self.cancelled = threading.Event()
         self.arrived = time.perf_counter()
+        self.timeout_s = timeout_s
+        self.deadline = None if timeout_s is None else self.arrived + timeout_s
+        self.stopped_for: StopReason | None = None
+        self._claimed = False
         self._lock = threading.Lock()
         self._state: RunState = "queued"
         self._events: list[AnswerEvent] = []
@@ -107,15 +118,37 @@ class AnswerRun:
         with self._lock:
             return "".join(event.text for event in self._events if isinstance(event, AnswerDelta))
 
+    @property
+    def time_is_up(self) -> bool:
+        """Whether its deadline has passed and nobody has asked it to stop."""
+        due = self.deadline is not None and time.perf_counter() >= self.deadline
+        return due and self.stopped_for is None
+
+    def stop(self, reason: StopReason) -> None:
+        """Asks whoever works on it to stop. The first reason counts."""
+        with self._lock:
+            self.stopped_for = self.stopped_for or reason
+        self.cancelled.set()
+
+    def claim_end(self) -> bool:
+        """True for the one who may write the last event."""
+        with self._lock:
+            first, self._claimed = not self._claimed, True
+        return first
+
     def begin(self) -> None:
         """A worker took the run up."""
         self._state = "in_progress"
         self.timeline.note("taken_up")
 
     def publish(self, event: AnswerEvent) -> None:
-        """Appends an event and wakes the followers. A completed or error event ends the run."""
-        self.timeline.note(_named(event))
+        """Appends an event and wakes the followers. A completed or error event, from the one who
+        claimed the end, ends the run; other events that come after the claim are dropped."""
+        final = isinstance(event, AnswerCompleted | AnswerFailed)
         with self._lock:
+            if self._done.is_set() or (self._claimed and not final):
+                return
+            self.timeline.note(_named(event))
             self._events.append(event)
             if isinstance(event, AnswerCompleted | AnswerFailed):
                 self._state = self._final_state(event)

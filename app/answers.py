@@ -17,28 +17,24 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from app.answer_run import CANCELLED, AnswerRun
+from app.answer_ends import as_stopped, code_of, internal, stopped
+from app.answer_run import CANCELLED, TIMEOUT, AnswerRun, StopReason
 from app.conversations import Conversations
 from app.documents import LoadedDocument
-from app.errors import AppError, NotFound, TooManyQuestions
+from app.errors import AppError, NoNewWork, NotFound, TooManyQuestions
 from app.events import AnswerCompleted, AnswerEvent, AnswerFailed
+from app.gate import STOPPING
 from app.questions import Question
 from app.readiness import start_reading
 from app.types import Answer, Turn
-from backend.errors import BackendError, EngineBusy, EngineClosed, RequestTooLarge
-from retrieval.errors import ParseError, RetrievalError
+from backend.errors import BackendError
+from retrieval.errors import RetrievalError
 from retrieval.types import DocumentWarning
 
 if TYPE_CHECKING:
     from app.engines import AnyEngine
 
 logger = logging.getLogger(__name__)
-
-_ENGINE_CODES: dict[type[BackendError], str] = {
-    EngineBusy: "engine_busy",
-    EngineClosed: "engine_closed",
-    RequestTooLarge: "request_too_large",
-}
 
 
 class Asker(Protocol):
@@ -76,9 +72,12 @@ class AnswerRuns:
         queue_limit: int = 32,
         grace_seconds: float = 5.0,
         keep_seconds: float = 600.0,
+        admit: Callable[[], None] = lambda: None,
         on_finished: Callable[[AnswerRun], None] | None = None,
     ) -> None:
+        """`admit` raises what keeps new questions out for now."""
         self._engine = engine
+        self._admit = admit
         self._load = load
         self._conversations = conversations
         self._ask = ask
@@ -112,25 +111,47 @@ class AnswerRuns:
         with self._changed:
             return sum(run.state == "in_progress" for run in self._runs.values())
 
-    def start(self, question: Question, *, history: Sequence[Turn] = ()) -> AnswerRun:
+    @property
+    def idle(self) -> bool:
+        """Whether every question has its answer, or its error."""
+        with self._changed:
+            return not self._reserved and all(run.finished for run in self._runs.values())
+
+    @property
+    def problem(self) -> str:
+        """Which threads have ended that should not have, with what to do; empty while all live."""
+        dead = [thread.name for thread in self._threads if not thread.is_alive()]
+        if not dead or self._closed:
+            return ""
+        return (
+            f"{len(dead)} of {len(self._threads)} threads that answer have ended "
+            f"({', '.join(dead[:3])}); the log says why. Restart the server."
+        )
+
+    def start(
+        self, question: Question, *, history: Sequence[Turn] = (), timeout_s: float | None = None
+    ) -> AnswerRun:
         """Saves and queues a question. `history`: earlier turns that only the client knows, behind
-        those of the conversation. Raises TooManyQuestions when the queue is full, and what saving
-        raises. The run is cancelled already if the server was stopped meanwhile."""
+        those of the conversation. `timeout_s`: from now on; what is there by then is the answer.
+        Raises TooManyQuestions when the queue is full, NoNewWork, and what saving raises. The run
+        is over already if the server was stopped meanwhile."""
+        self._admit()
         with self._changed:
             if self._closed:
-                raise TooManyQuestions("The server is stopping. Ask again in a moment.")
+                raise NoNewWork("The server is stopping. Ask again when it is back.", code=STOPPING)
             if len(self._waiting) + self._reserved >= self._queue_limit:
                 raise TooManyQuestions(
                     f"{self._queue_limit} questions are already waiting. Ask again in a moment."
                 )
             self._reserved += 1
         try:
-            run = self._saved_run(question, history)
+            run = self._saved_run(question, history, timeout_s)
         finally:
             with self._changed:
                 self._reserved -= 1
         if not self._enqueue(run):
-            self._fail(run, _stopped())
+            run.stop(STOPPING)
+            self._fail(run, stopped(run))
         return run
 
     def _enqueue(self, run: AnswerRun) -> bool:
@@ -144,7 +165,9 @@ class AnswerRuns:
             self._changed.notify_all()
             return True
 
-    def _saved_run(self, question: Question, told: Sequence[Turn]) -> AnswerRun:
+    def _saved_run(
+        self, question: Question, told: Sequence[Turn], timeout_s: float | None
+    ) -> AnswerRun:
         conversation_id = question.conversation_id
         if conversation_id is None:
             created = self._conversations.create(document_ids=question.document_ids)
@@ -153,7 +176,14 @@ class AnswerRuns:
         self._conversations.add_message(conversation_id, question.text)
         answer_id = f"ans_{uuid.uuid4().hex}"
         message = self._conversations.start_answer(conversation_id, answer_id)
-        return AnswerRun(message.id, question, conversation_id, history, message.created_at)
+        return AnswerRun(
+            message.id,
+            question,
+            conversation_id,
+            history,
+            message.created_at,
+            timeout_s=timeout_s,
+        )
 
     def get(self, run_id: str) -> AnswerRun:
         """Raises NotFound for a run that never was or is forgotten."""
@@ -166,29 +196,35 @@ class AnswerRuns:
     def cancel(self, run_id: str) -> AnswerRun:
         """Asks a run to stop; one that is over stays as it is."""
         run = self.get(run_id)
-        self._cancel(run)
+        self._stop(run, CANCELLED)
         return run
+
+    def stop_all(self, reason: StopReason) -> None:
+        """Ends every run, with `reason` in its last event."""
+        with self._changed:
+            runs = tuple(self._runs.values())
+        for run in runs:
+            if not run.finished:
+                self._stop(run, reason)
 
     def close(self, timeout: float = 10.0) -> None:
         """Cancels every run and waits for the workers; no run can be started afterwards."""
         with self._changed:
             self._closed = True
-            runs = tuple(self._runs.values())
             self._changed.notify_all()
-        for run in runs:
-            self._cancel(run)
+        self.stop_all(STOPPING)
         deadline = time.monotonic() + timeout
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
 
-    def _cancel(self, run: AnswerRun) -> None:
-        run.cancelled.set()
+    def _stop(self, run: AnswerRun, reason: StopReason) -> None:
+        run.stop(reason)
         with self._changed:
             queued = run in self._waiting
             if queued:
                 self._waiting.remove(run)
         if queued:
-            self._fail(run, _stopped())
+            self._fail(run, stopped(run))
         elif not run.finished:
             # The worker may be waiting for the engine, which may be reading for minutes.
             self._engine.cancel(run.id)
@@ -208,6 +244,9 @@ class AnswerRuns:
         waited_ms = _since(run.arrived)
         try:
             documents = [self._load(document_id) for document_id in run.document_ids]
+            if run.cancelled.is_set():
+                self._fail(run, stopped(run))
+                return
             self._make_known(run, documents)
             before_ms = _since(run.arrived)
             for event in self._ask(
@@ -219,19 +258,22 @@ class AnswerRuns:
                 cancelled=run.cancelled,
             ):
                 if isinstance(event, AnswerCompleted):
-                    self._complete(run, _with_waiting(event.answer, waited_ms, before_ms))
+                    answer = as_stopped(event.answer, run)
+                    self._complete(run, _with_waiting(answer, waited_ms, before_ms))
                 elif isinstance(event, AnswerFailed):
-                    self._fail(run, event)
+                    self._fail(run, stopped(run) if event.code == CANCELLED else event)
                 else:
                     run.publish(event)
+                if run.finished:
+                    break
         except (AppError, RetrievalError, BackendError) as error:
-            self._fail(run, AnswerFailed(_code(error), str(error)))
+            self._fail(run, AnswerFailed(code_of(error), str(error)))
         except Exception as error:
             # A worker must outlive any fault; the reader gets the id under which it is logged.
             logger.error("answer %s failed unexpectedly", run.id, exc_info=error)
-            self._fail(run, _internal(run))
+            self._fail(run, internal(run))
         if not run.finished:
-            self._fail(run, _stopped() if run.cancelled.is_set() else _internal(run))
+            self._fail(run, stopped(run) if run.cancelled.is_set() else internal(run))
 
     def _make_known(self, run: AnswerRun, documents: Sequence[LoadedDocument]) -> None:
         """Hands the engine the documents that it does not know. Raises NotFound for one that was
@@ -250,6 +292,8 @@ class AnswerRuns:
                 raise
 
     def _complete(self, run: AnswerRun, answer: Answer) -> None:
+        if not run.claim_end():
+            return
         try:
             self._conversations.save_answer(run.conversation_id, run.id, answer)
         except Exception as error:
@@ -261,7 +305,7 @@ class AnswerRuns:
         self._finish(run, AnswerCompleted(answer))
 
     def _fail(self, run: AnswerRun, event: AnswerFailed) -> None:
-        if run.finished:
+        if not run.claim_end():
             return
         try:
             self._conversations.fail_answer(
@@ -278,42 +322,47 @@ class AnswerRuns:
 
     def _finish(self, run: AnswerRun, event: AnswerCompleted | AnswerFailed) -> None:
         run.publish(event)
-        if self._on_finished is not None:
+        if self._on_finished is None:
+            return
+        try:
             self._on_finished(run)
+        except Exception as error:
+            # Whoever counts answers must not end the worker that gave one.
+            logger.error("answer %s could not be counted", run.id, exc_info=error)
 
     def _keep_house(self) -> None:
         pause = max(0.05, min(self._grace_seconds, self._keep_seconds, 2.0) / 4)
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._closed, timeout=pause)
+                self._changed.wait_for(lambda: self._closed, timeout=self._until_due(pause))
                 if self._closed:
                     return
                 runs = tuple(self._runs.values())
             for run in runs:
+                if not run.finished and run.time_is_up:
+                    self._end_in_time(run)
                 if run.finished_for() > self._keep_seconds:
                     with self._changed:
                         del self._runs[run.id]
                 elif not run.finished and run.lonely_for() > self._grace_seconds:
-                    self._cancel(run)
+                    self._stop(run, CANCELLED)
 
+    def _until_due(self, longest: float) -> float:
+        """Seconds until the next deadline, `longest` at most."""
+        now = time.perf_counter()
+        due = [
+            run.deadline - now
+            for run in self._runs.values()
+            if run.deadline is not None and run.stopped_for is None
+        ]
+        return max(0.0, min([longest, *due]))
 
-def _stopped() -> AnswerFailed:
-    return AnswerFailed(CANCELLED, "The answer was cancelled.")
-
-
-def _internal(run: AnswerRun) -> AnswerFailed:
-    return AnswerFailed(
-        "internal_error",
-        f"Something went wrong on the server. The log has the details of {run.id}.",
-    )
-
-
-def _code(error: AppError | RetrievalError | BackendError) -> str:
-    if isinstance(error, AppError | ParseError):
-        return error.code
-    if isinstance(error, BackendError):
-        return _ENGINE_CODES.get(type(error), "engine_error")
-    return "retrieval_error"
+    def _end_in_time(self, run: AnswerRun) -> None:
+        """At a run's deadline: what is shown stands and its worker closes the answer; where nothing
+        is shown yet nobody waits for the worker, which may be loading a document."""
+        self._stop(run, TIMEOUT)
+        if not run.text():
+            self._fail(run, stopped(run))
 
 
 def _since(start: float) -> float:

@@ -45,9 +45,12 @@ class Completions:
         engine: AnyEngine,
         *,
         limit: int = LIMIT,
+        admit: Callable[[], None] = lambda: None,
         on_finished: Callable[[CompletionRun], None] | None = None,
     ) -> None:
+        """`admit` raises what keeps new generations out for now."""
         self._engine = engine
+        self._admit_new = admit
         self._limit = limit
         self._on_finished = on_finished
         self._lock = threading.Lock()
@@ -68,12 +71,13 @@ class Completions:
     ) -> CompletionRun:
         """Generate `n` choices for each of the prompts (token ids), the choices of the first prompt
         first. With a seed, choice i of a prompt has `seed + i`. `fill_window`: instead of
-        `max_tokens` the answer may have what the model's window leaves. `messages`: the one prompt as
-        chat messages, for model servers elsewhere.
+        `max_tokens` the answer may have what the model's window leaves. `messages`: the one prompt
+        as chat messages, for model servers elsewhere.
 
         Raises BadRequest (`context_length_exceeded` when it can't fit), TooManyQuestions,
         Unavailable; then nothing is left running.
         """
+        self._admit_new()
         wanted = [
             (prompt, self._sampling(prompt, sampling, choice, fill_window))
             for prompt in prompts
@@ -165,6 +169,11 @@ class Completions:
                 over = run.publish(choice, event)
         except BackendError as error:
             over = run.publish(choice, _failure(run.choice_id(choice), str(error)))
+        except Exception as error:
+            # Whoever waits for this choice must hear that it is over, whatever went wrong.
+            logger.error("generation %s failed unexpectedly", run.id, exc_info=error)
+            message = f"Something went wrong on the server. The log has the details of {run.id}."
+            over = run.publish(choice, _failure(run.choice_id(choice), message))
         finally:
             with self._lock:
                 self._live -= 1

@@ -7,13 +7,13 @@ neither who asks nor HTTP.
 from __future__ import annotations
 
 import threading
-from typing import Literal
+from typing import Final, Literal
 
 from app.errors import NoNewWork
 from app.hardware import HeatWatch
 
 Phase = Literal["warming up", "serving", "stopping"]
-STOPPING = "server_stopping"
+STOPPING: Final = "server_stopping"
 
 
 class Gate:

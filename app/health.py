@@ -1,10 +1,12 @@
-"""Whether everything that answers depend on is there: database, disk, engine. Knows no HTTP."""
+"""Whether everything that answers depend on is there: database, disk, engine, the threads that
+answer, a GPU that is cool enough; and whether the server is warm. Knows no HTTP."""
 
 from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
 
+from app.answers import AnswerRuns
 from app.errors import AppError
 from app.services import Services
 
@@ -21,9 +23,34 @@ class Check:
     detail: str = "ok"
 
 
-def readiness(services: Services) -> tuple[Check, ...]:
+def readiness(services: Services, runs: AnswerRuns) -> tuple[Check, ...]:
     """Every dependency, looked at now."""
-    return (_database(services), _storage(services), _engine(services))
+    return (
+        _phase(services),
+        _database(services),
+        _storage(services),
+        _engine(services),
+        _answers(runs),
+        _gpu(services),
+    )
+
+
+def _phase(services: Services) -> Check:
+    phase = services.gate.phase
+    if phase == "warming up":
+        return Check("phase", False, "warming up: the model has not answered anything yet")
+    if phase == "stopping":
+        return Check("phase", False, "stopping: no new questions; running answers may end")
+    return Check("phase", True, phase)
+
+
+def _answers(runs: AnswerRuns) -> Check:
+    return Check("answers", not runs.problem, runs.problem or "ok")
+
+
+def _gpu(services: Services) -> Check:
+    heat = services.gate.heat
+    return Check("gpu", not heat.state.hot, heat.describe())
 
 
 def _database(services: Services) -> Check:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -55,12 +56,17 @@ class JobRunner:
         engine: AnyEngine,
         *,
         resume: bool,
+        may_begin: Callable[[], bool] = lambda: True,
     ) -> None:
+        """`may_begin`: while it says no, jobs that wait go on waiting; those that run go on."""
         self.ingestor = ingestor
         self.queue = queue
         self.worker = worker
         self.engine = engine
         self.resume = resume
+        self.on_read: Callable[[float, int], None] | None = None
+        """Told of every document that was read: seconds, and tokens that went through the model."""
+        self._may_begin = may_begin
         self._wanted: set[str] = set()
         self._lock = threading.Lock()
         self._wake = threading.Condition(self._lock)
@@ -129,6 +135,8 @@ class JobRunner:
                     self._wake.wait(IDLE_S)
 
     def _claim(self) -> Job | None:
+        if not self._may_begin():
+            return None
         with self._lock:
             wanted = tuple(self._wanted)
         try:
@@ -180,6 +188,8 @@ class JobRunner:
     def _progress(self, reading: Reading) -> bool:
         job = reading.job
         if reading.ticket is None:
+            if not self._may_begin():
+                return True
             # One that was deleted while it waited must not come to memory and disk again.
             self.ingestor.require_ours(job)
             try:
@@ -190,9 +200,10 @@ class JobRunner:
             reading.started = time.monotonic()
         progress = reading.ticket.progress()
         if progress.status == "done":
-            self.ingestor.complete(
-                job, progress.total_tokens, progress.computed_tokens, since(reading.started)
-            )
+            read_ms = since(reading.started)
+            self.ingestor.complete(job, progress.total_tokens, progress.computed_tokens, read_ms)
+            if self.on_read is not None:
+                self.on_read(read_ms / 1000, progress.computed_tokens)
             return False
         if progress.status == "failed":
             self.ingestor.fail(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,8 @@ from app.conversations import Conversations
 from app.db.schema import upgrade
 from app.db.session import Database, make_folder
 from app.errors import BadSettings
+from app.gate import Gate
+from app.hardware import HeatWatch, open_heat_watch
 from app.ingest import Ingestor
 from app.jobs import JobQueue
 from app.library import Library
@@ -42,6 +44,7 @@ class Services:
     library: Library
     conversations: Conversations
     database: Database
+    gate: Gate = field(default_factory=Gate)
 
 
 @contextmanager
@@ -77,18 +80,26 @@ def _working(
     worker = Worker(database, heartbeat_s=settings.heartbeat_s)
     queue = JobQueue(database, worker, max_attempts=settings.ingest_attempts)
     ingestor = Ingestor(settings, database, files, queue, engine)
-    runner = JobRunner(ingestor, queue, worker, engine, resume=serve)
+    # A single command does one thing and ends; only a server goes on for hours.
+    heat = open_heat_watch(settings) if serve else HeatWatch()
+    gate = Gate(heat)
+    runner = JobRunner(
+        ingestor, queue, worker, engine, resume=serve, may_begin=lambda: gate.may_begin
+    )
     loader = Loader(settings, database, engine)
     library = Library(settings, database, files, queue, runner, loader, engine)
     conversations = Conversations(database, worker)
+    heat.start()
     runner.start()
     try:
         if serve:
             library.sweep()
             engine.keep_documents(library.kv_keys())
-        yield Services(settings, engine, library, conversations, database)
+        yield Services(settings, engine, library, conversations, database, gate)
     finally:
+        gate.stop()
         runner.close()
+        heat.close()
 
 
 def _engine_of(settings: Settings) -> AnyEngine:

@@ -36,10 +36,13 @@ def create_app(
         services.library.load,
         services.conversations,
         asker or asker_for(services.settings),
+        admit=services.gate.require_open,
         on_finished=metrics.observe_answer,
     )
     metrics.watch(lambda: runs.waiting, lambda: runs.running)
     metrics.watch_engine(lambda: services.engine.counters)
+    metrics.watch_heat(services.gate.heat)
+    services.library.runner.on_read = metrics.observe_reading
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

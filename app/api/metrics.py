@@ -6,24 +6,25 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
-from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
 from starlette.types import Scope
 
 from app.answer_run import AnswerRun
+from app.api.collectors import EngineCollector, HeatCollector
 from app.completion_run import CompletionRun
-from app.events import AnswerCompleted
+from app.events import AnswerCompleted, CoverageChanged
+from app.hardware import HeatWatch
+from app.types import Answer, Coverage
 from backend.types import EngineCounters
-from kvstore.types import DiskCounters
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 _SECONDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+_READ_SECONDS = (*_SECONDS, 600, 1800, 3600)
+_SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 1)
 _STEP_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
 
 
@@ -55,6 +56,33 @@ class Metrics:
             "fineprint_answer_ttft_seconds",
             "Arrival of a question to the first token shown.",
             buckets=_SECONDS,
+            registry=registry,
+        )
+        self._ttft_by_kind = Histogram(
+            "fineprint_answer_first_token_seconds",
+            "Arrival of a question to the first token shown. any: of every answer; grounded: the "
+            "documents had been read whole by then; warm: and nothing was read for this answer.",
+            ("kind",),
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._answer_step = Histogram(
+            "fineprint_answer_seconds_per_token",
+            "Answers: mean time between two tokens of the model's words, in the engine.",
+            buckets=_STEP_SECONDS,
+            registry=registry,
+        )
+        self._coverage = Histogram(
+            "fineprint_answer_coverage_ratio",
+            "Share of the documents' tokens that had been read when the answer ended.",
+            buckets=_SHARES,
+            registry=registry,
+        )
+        self._read_seconds = Histogram(
+            "fineprint_document_read_seconds",
+            "Reading of one document ahead of questions. warm: all its KV was there already.",
+            ("kind",),
+            buckets=_READ_SECONDS,
             registry=registry,
         )
         self._queue_seconds = Histogram(
@@ -128,7 +156,16 @@ class Metrics:
 
     def watch_engine(self, counters: Callable[[], EngineCounters]) -> None:
         """Shows the engine's own counters, read whenever metrics are asked for."""
-        self._registry.register(_EngineCollector(counters))
+        self._registry.register(EngineCollector(counters))
+
+    def watch_heat(self, heat: HeatWatch) -> None:
+        """Shows temperatures and limits, by the last look before each scrape."""
+        self._registry.register(HeatCollector(heat))
+
+    def observe_reading(self, seconds: float, computed_tokens: int) -> None:
+        """Counts a document that was read: how long it took, and how many tokens went through the
+        model for it."""
+        self._read_seconds.labels("cold" if computed_tokens else "warm").observe(seconds)
 
     def observe_completion(self, run: CompletionRun) -> None:
         """Counts a run of plain generation that is over."""
@@ -163,6 +200,12 @@ class Metrics:
         answer = outcome.answer
         self._answers.labels("cancelled" if run.state == "cancelled" else answer.status).inc()
         self._ttft.observe(answer.timings.ttft_ms / 1000)
+        for kind in _kinds_of_first_token(run, answer):
+            self._ttft_by_kind.labels(kind).observe(answer.timings.ttft_ms / 1000)
+        if answer.usage.completion_tokens > 1:
+            step = answer.timings.decode_ms / (answer.usage.completion_tokens - 1)
+            self._answer_step.observe(step / 1000)
+        self._coverage.observe(_share(answer.coverage))
         self._queue_seconds.observe(answer.timings.queue_ms / 1000)
         self._read_tokens.inc(answer.usage.read_tokens)
         self._cached_tokens.inc(answer.usage.cached_tokens)
@@ -174,65 +217,16 @@ class Metrics:
         return generate_latest(self._registry)
 
 
-class _EngineCollector(Collector):
-    """The engine's counters as Prometheus families."""
-
-    def __init__(self, counters: Callable[[], EngineCounters]) -> None:
-        self._counters = counters
-
-    def collect(self) -> Iterator[Metric]:
-        """Called by the registry, once at registering and then at every scrape."""
-        now = self._counters()
-        lookups = CounterMetricFamily(
-            "fineprint_kv_block_lookups",
-            "Look-ups of KV blocks before they are read.",
-            labels=("result",),
-        )
-        lookups.add_metric(("hit",), now.hits)
-        lookups.add_metric(("miss",), now.misses)
-        yield lookups
-        yield CounterMetricFamily(
-            "fineprint_kv_blocks_evicted", "KV blocks that made room for others.", now.evicted
-        )
-        yield CounterMetricFamily(
-            "fineprint_engine_read_tokens",
-            "Document tokens that went through the model.",
-            now.read_tokens,
-        )
-        yield GaugeMetricFamily("fineprint_kv_pages", "KV pages of the pool.", now.pages_total)
-        yield GaugeMetricFamily(
-            "fineprint_kv_pages_used", "KV pages that hold something.", now.pages_used
-        )
-        if now.disk is not None:
-            yield from _disk(now.disk)
+def _kinds_of_first_token(run: AnswerRun, answer: Answer) -> tuple[str, ...]:
+    told = [one.coverage for _, one in run.events_after(0) if isinstance(one, CoverageChanged)]
+    # The first is from before the first token.
+    if not told or _share(told[0]) < 1:
+        return ("any",)
+    return ("any", "grounded") if answer.usage.read_tokens else ("any", "grounded", "warm")
 
 
-def _disk(disk: DiskCounters) -> Iterator[Metric]:
-    lookups = CounterMetricFamily(
-        "fineprint_kv_disk_lookups",
-        "Look-ups on the disk of KV blocks that memory lacked.",
-        labels=("result",),
-    )
-    lookups.add_metric(("hit",), disk.hits)
-    lookups.add_metric(("miss",), disk.misses)
-    yield lookups
-    moved = CounterMetricFamily(
-        "fineprint_kv_disk_bytes", "Bytes of KV pages moved.", labels=("direction",)
-    )
-    moved.add_metric(("written",), disk.bytes_written)
-    moved.add_metric(("read",), disk.bytes_read)
-    yield moved
-    yield GaugeMetricFamily(
-        "fineprint_kv_disk_held_bytes", "Bytes of KV files there now.", disk.bytes_held
-    )
-    for name, help_, by_reason in (
-        ("refused", "KV files and blocks that were not used.", disk.refused),
-        ("unsaved", "KV blocks that were not written.", disk.unsaved),
-    ):
-        family = CounterMetricFamily(f"fineprint_kv_disk_{name}", help_, labels=("reason",))
-        for reason, count in sorted(by_reason.items()):
-            family.add_metric((reason,), count)
-        yield family
+def _share(coverage: Coverage) -> float:
+    return coverage.read_tokens / coverage.total_tokens if coverage.total_tokens else 1.0
 
 
 def _pattern(scope: Scope) -> str:

@@ -17,7 +17,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from app.errors import AppError
+from app.errors import AppError, NoNewWork
 from app.request_id import current_request_id
 from backend.errors import BackendError, EngineBusy, RequestTooLarge
 from retrieval.errors import ParseError, RetrievalError
@@ -29,12 +29,14 @@ RETRY_SECONDS = 5
 _ROUTER_CODES = {400: "bad_json", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
 _ANSWER_STATUS = {
     "cancelled": 409,
+    "timeout": 504,
     "not_found": 404,
     "not_ready": 409,
     "request_too_large": 422,
     "bad_question": 422,
     "engine_busy": 503,
     "engine_closed": 503,
+    "server_stopping": 503,
     "database_busy": 503,
     "storage_full": 507,
 }
@@ -114,7 +116,7 @@ def unexpected(error: Exception) -> Problem:
 
 async def _app_error(_: Request, error: Exception) -> Problem:
     assert isinstance(error, AppError)
-    if error.status >= 500:
+    if error.status >= 500 and not isinstance(error, NoNewWork):
         logger.error("request %s: %s", current_request_id(), error, exc_info=error)
     return Problem(
         error.status, error.code, error.message, extra=error.details, headers=_retry(error.status)

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from app.answers import AnswerRuns
-from app.errors import NotFound, TooManyQuestions
+from app.errors import NoNewWork, NotFound, TooManyQuestions
 from app.events import AnswerCompleted, AnswerCreated, AnswerEvent, AnswerFailed
 from app.questions import Question
 from app.types import Answer, AnswerUsage, Coverage, Timings
@@ -255,7 +255,7 @@ def test_a_question_that_is_saved_while_the_server_stops_ends(
 
     monkeypatch.setattr(notebook, "start_answer", slowly)
     run = runs.start(QUESTION)
-    assert run.wait(1) and notebook.ends == {run.id: "cancelled"}
+    assert run.wait(1) and notebook.ends == {run.id: "server_stopping"}
 
 
 def test_an_answer_without_an_end_fails(make: Make) -> None:
@@ -271,8 +271,10 @@ def test_close_cancels_all_and_takes_no_more(make: Make) -> None:
     running, waiting = runs.start(QUESTION), runs.start(QUESTION)
     wait_for(lambda: running.state == "in_progress")
     runs.close()
-    assert (running.state, waiting.state) == ("cancelled", "cancelled")
-    with pytest.raises(TooManyQuestions):
+    for run in (running, waiting):
+        assert isinstance(run.outcome, AnswerFailed)
+        assert run.outcome.code == "server_stopping", "the last event says why"
+    with pytest.raises(NoNewWork):
         runs.start(QUESTION)
 
 

@@ -73,7 +73,7 @@ def _start(body: ChatRequest, services: Services, runs: AnswerRuns) -> AnswerRun
             details={"param": "messages"},
         )
     question = check_question(services, last.content, body.document_ids or (), None)
-    return runs.start(question, history=history_of(before))
+    return runs.start(question, history=history_of(before), timeout_s=body.timeout_s)
 
 
 def _refused(name: str) -> BadRequest:

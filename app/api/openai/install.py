@@ -20,7 +20,11 @@ __all__ = ["PREFIX", "install"]
 def install(app: FastAPI, services: Services, metrics: Metrics) -> Completions:
     """Call it after every other middleware was added, so that their errors get the envelope too.
     The caller closes what it returns."""
-    completions = Completions(services.engine, on_finished=metrics.observe_completion)
+    completions = Completions(
+        services.engine,
+        admit=services.gate.require_open,
+        on_finished=metrics.observe_completion,
+    )
     app.state.completions = completions
     app.state.served_model = ServedModel.of(services, created=int(time.time()))
     app.add_middleware(ErrorEnvelope, prefix=PREFIX)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from app.api.openai.parameters import known_only
-from app.api.schemas.answers import MAX_DOCUMENTS
+from app.api.schemas.answers import MAX_DOCUMENTS, TimeoutSeconds
 from app.errors import BadRequest
 from backend.types import SamplingParams
 
@@ -211,11 +211,18 @@ class ChatRequest(GenerationRequest):
     logprobs: bool = False
     top_logprobs: Annotated[int, Field(ge=0, le=20)] = 0
     document_ids: Annotated[list[_Id], Field(min_length=1, max_length=MAX_DOCUMENTS)] | None = None
+    timeout_s: TimeoutSeconds | None = None
 
     @model_validator(mode="after")
     def _best_of_something(self) -> ChatRequest:
         if self.top_logprobs and not self.logprobs:
             raise _bad("top_logprobs", "top_logprobs goes with logprobs: true only.")
+        return self
+
+    @model_validator(mode="after")
+    def _time_for_an_answer(self) -> ChatRequest:
+        if self.timeout_s is not None and self.document_ids is None:
+            raise _bad("timeout_s", "timeout_s goes with document_ids only; else give max_tokens.")
         return self
 
     @property

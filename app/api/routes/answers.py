@@ -97,6 +97,5 @@ def _saved(services: Services, answer_id: str) -> AnswerPublic:
 
 
 def _start(body: AnswerCreate, services: Services, runs: AnswerRuns) -> AnswerRun:
-    return runs.start(
-        check_question(services, body.question, body.document_ids, body.conversation_id)
-    )
+    question = check_question(services, body.question, body.document_ids, body.conversation_id)
+    return runs.start(question, timeout_s=body.timeout_s)

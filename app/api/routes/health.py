@@ -6,7 +6,7 @@ from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 
 from app.api import metrics as families
-from app.api.deps import MetricsDep, ServicesDep
+from app.api.deps import MetricsDep, RunsDep, ServicesDep
 from app.health import readiness
 
 router = APIRouter(tags=["health"])
@@ -21,12 +21,15 @@ async def healthz() -> dict[str, str]:
 # /health is where load clients look for a server of OpenAI's API.
 @router.get("/health", include_in_schema=False)
 @router.get("/readyz", responses={503: {"description": "A dependency is not ready."}})
-def readyz(services: ServicesDep) -> Response:
-    """Every dependency answers; 503 names the one that doesn't."""
-    checks = readiness(services)
+def readyz(services: ServicesDep, runs: RunsDep) -> Response:
+    """Every dependency answers; 503 names the one that doesn't. `status` is ready, warming up,
+    stopping or unavailable."""
+    checks = readiness(services, runs)
     ready = all(check.ok for check in checks)
+    phase = services.gate.phase
+    otherwise = "unavailable" if phase == "serving" else phase
     body = {
-        "status": "ready" if ready else "unavailable",
+        "status": "ready" if ready else otherwise,
         "checks": {check.name: {"ok": check.ok, "detail": check.detail} for check in checks},
     }
     return JSONResponse(body, status_code=200 if ready else 503)

@@ -26,6 +26,8 @@ from retrieval.types import Language
 
 MAX_DOCUMENTS = 20
 Id = Annotated[str, Field(max_length=64)]
+TimeoutSeconds = Annotated[float, Field(ge=1, le=3600, allow_inf_nan=False)]
+"""From the question's arrival; at the end what is shown stands (`finish_reason: timeout`)."""
 
 
 class AnswerCreate(BaseModel):
@@ -37,6 +39,7 @@ class AnswerCreate(BaseModel):
     document_ids: Annotated[list[Id], Field(min_length=1, max_length=MAX_DOCUMENTS)]
     conversation_id: Id | None = None
     stream: bool = False
+    timeout_s: TimeoutSeconds | None = None
 
 
 class CitationPublic(Public):

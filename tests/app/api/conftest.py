@@ -73,7 +73,8 @@ def completed(document_ids: Sequence[str], *, finish_reason: str = "quote") -> A
 
 class ScriptedAsker:
     """Answers when told to. `gate` holds every answer after its first delta until it is set;
-    `fails` is raised instead; `started` counts answers under way."""
+    `fails` is raised instead; `started` counts answers under way; `change` is made to each answer.
+    """
 
     def __init__(self) -> None:
         self.gate = threading.Event()
@@ -82,6 +83,7 @@ class ScriptedAsker:
         self.started = threading.Semaphore(0)
         self.histories: list[Any] = []
         self.cancelled = threading.Semaphore(0)
+        self.change: Callable[[Answer], Answer] = lambda answer: answer
 
     def __call__(
         self,
@@ -96,7 +98,7 @@ class ScriptedAsker:
         assert cancelled is not None
         self.histories.append(tuple(history))
         ids = tuple(document.record.id for document in documents)
-        answer = completed(ids)
+        answer = self.change(completed(ids))
         yield AnswerCreated(request_id, question, "en", ids)
         if self.fails is not None:
             raise self.fails

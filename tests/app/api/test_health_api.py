@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+import threading
+import time
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +14,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.errors import DatabaseBusy
+from app.hardware import HeatWatch
+from app.questions import Question
+from app.types import AnswerUsage, Coverage
+from backend.errors import SensorError
+from backend.hardware.heat import HeatGuard
+from backend.hardware.types import Temperature
 from kvstore.types import DiskCounters
 
 
@@ -19,10 +28,14 @@ def test_alive_and_ready(client: TestClient) -> None:
     ready = client.get("/readyz")
     assert ready.status_code == 200
     assert {name: check["ok"] for name, check in ready.json()["checks"].items()} == {
+        "phase": True,
         "database": True,
         "storage": True,
         "engine": True,
+        "answers": True,
+        "gpu": True,
     }
+    assert ready.json()["checks"]["gpu"]["detail"].startswith("off")
     assert client.get("/health").json() == ready.json(), "load clients look there"
 
 
@@ -86,3 +99,161 @@ def test_metrics_show_the_disk_of_the_kv_store(client: TestClient, services: Any
         'fineprint_kv_disk_unsaved_total{reason="budget"} 3.0',
     ):
         assert line in text
+
+
+class Thermometer:
+    """`degrees` of the core; None: it fails."""
+
+    degrees: int | None = 86
+
+    def temperatures(self) -> tuple[Temperature, ...]:
+        if self.degrees is None:
+            raise SensorError("a GPU answers no more: Unknown Error")
+        return (Temperature("GPU-1", "NVIDIA H200", self.degrees, None),)
+
+    def close(self) -> None:
+        return None
+
+
+@pytest.fixture
+def thermometer(services: Any) -> Thermometer:
+    """The sensor of a GPU that these services watch; look with `services.gate.heat.guard.look`."""
+    sensor = Thermometer()
+    guard = HeatGuard(sensor, pause_c=85, resume_c=75)
+    guard.look()
+    services.gate.heat = HeatWatch(guard)
+    return sensor
+
+
+def test_a_hot_gpu_takes_no_new_questions(
+    services: Any, thermometer: Thermometer, client: TestClient, upload: Any, asker: Any
+) -> None:
+    thermometer.degrees = 60
+    services.gate.heat.guard.look()
+    document = upload()
+    body = {"question": "Price?", "document_ids": [document["id"]]}
+    thermometer.degrees = 86
+    services.gate.heat.guard.look()
+
+    ready = client.get("/readyz")
+    assert ready.status_code == 503 and ready.json()["status"] == "unavailable"
+    check = ready.json()["checks"]["gpu"]
+    assert check["ok"] is False
+    assert all(word in check["detail"] for word in ("core 86 C", "85 C", "75 C"))
+    refused = client.post("/api/v1/answers", json=body)
+    assert (refused.status_code, refused.json()["code"]) == (503, "gpu_hot")
+    assert int(refused.headers["retry-after"]) > 0
+    name = client.get("/v1/models").json()["data"][0]["id"]
+    chat = {"model": name, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 2}
+    plain = client.post("/v1/chat/completions", json=chat)
+    assert (plain.status_code, plain.json()["error"]["code"]) == (503, "gpu_hot")
+    assert client.get("/api/v1/documents").status_code == 200, "looking is no work"
+
+    text = client.get("/metrics").text
+    assert 'fineprint_gpu_temperature_celsius{gpu="GPU-1",sensor="core"} 86.0' in text
+    assert 'fineprint_gpu_temperature_limit_celsius{limit="pause"} 85.0' in text
+    assert "fineprint_gpu_hot 1.0" in text and 'sensor="memory"' not in text
+
+    thermometer.degrees = 75
+    services.gate.heat.guard.look()
+    assert client.get("/readyz").status_code == 200
+    assert client.post("/api/v1/answers", json=body).status_code == 200
+
+
+def test_a_document_waits_while_the_gpu_is_hot(
+    services: Any, thermometer: Thermometer, client: TestClient
+) -> None:
+    sent = client.post("/api/v1/documents", files={"file": ("a.txt", b"1. Price\nEUR 5.")})
+    assert sent.status_code == 202, "it is taken in all the same"
+    time.sleep(1.5)
+    path = f"/api/v1/documents/{sent.json()['id']}"
+    assert client.get(path).json()["status"] == "queued" and services.engine.tickets == []
+    thermometer.degrees = 70
+    services.gate.heat.guard.look()
+    end = time.monotonic() + 10
+    while client.get(path).json()["status"] != "completed":
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_a_running_answer_goes_on_in_the_heat(
+    services: Any, thermometer: Thermometer, client: TestClient, upload: Any, asker: Any
+) -> None:
+    thermometer.degrees = 60
+    services.gate.heat.guard.look()
+    document = upload()
+    asker.gate.clear()
+    run = client.app.state.runs.start(Question("Price?", (document["id"],), None))  # type: ignore[attr-defined]
+    assert asker.started.acquire(timeout=5)
+    thermometer.degrees = 95
+    services.gate.heat.guard.look()
+    assert services.gate.heat.state.hot
+    asker.gate.set()
+    assert run.wait(5) and run.state == "completed"
+
+
+def test_a_sensor_that_fails_is_said_and_stops_nothing(
+    services: Any, thermometer: Thermometer, client: TestClient
+) -> None:
+    thermometer.degrees = None
+    for _ in range(5):
+        services.gate.heat.guard.look()
+    ready = client.get("/readyz")
+    assert ready.status_code == 200
+    assert "temperature unknown" in ready.json()["checks"]["gpu"]["detail"]
+    assert "Unknown Error" in ready.json()["checks"]["gpu"]["detail"]
+    text = client.get("/metrics").text
+    assert "fineprint_gpu_sensor_errors_total 5.0" in text and "fineprint_gpu_hot 0.0" in text
+
+
+def test_not_ready_while_warming_up_or_stopping(
+    client: TestClient, services: Any, upload: Any
+) -> None:
+    document = upload()
+    services.gate.warming_up()
+    warming = client.get("/readyz")
+    assert (warming.status_code, warming.json()["status"]) == (503, "warming up")
+    services.gate.serving()
+    assert client.get("/readyz").status_code == 200
+    services.gate.stop()
+    stopping = client.get("/readyz")
+    assert (stopping.status_code, stopping.json()["status"]) == (503, "stopping")
+    assert client.get("/healthz").status_code == 200, "it still lives"
+    reply = client.post(
+        "/api/v1/answers", json={"question": "Price?", "document_ids": [document["id"]]}
+    )
+    assert (reply.status_code, reply.json()["code"]) == (503, "server_stopping")
+    assert "retry-after" in reply.headers
+
+
+def test_a_dead_engine_or_answer_thread_is_named(
+    client: TestClient, services: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services.engine.alive, services.engine.problem = False, "The engine's thread has ended."
+    runs = client.app.state.runs  # type: ignore[attr-defined]
+    ended = threading.Thread(target=lambda: None, name="answers-3")
+    ended.start()
+    ended.join()
+    monkeypatch.setattr(runs, "_threads", [*runs._threads, ended])
+    checks = client.get("/readyz").json()["checks"]
+    assert checks["engine"] == {"ok": False, "detail": "The engine's thread has ended."}
+    assert checks["answers"]["ok"] is False and "answers-3" in checks["answers"]["detail"]
+
+
+def test_metrics_tell_first_tokens_by_what_was_read(
+    client: TestClient, upload: Any, asker: Any
+) -> None:
+    document = upload()
+    assert 'fineprint_document_read_seconds_count{kind="cold"} 1.0' in client.get("/metrics").text
+    body = {"question": "Price?", "document_ids": [document["id"]]}
+    for coverage, read in ((Coverage(10, 40), 0), (Coverage(40, 40), 5), (Coverage(40, 40), 0)):
+        usage = AnswerUsage(10, 8, read, 5)
+        asker.change = partial(dataclasses.replace, coverage=coverage, usage=usage)
+        client.post("/api/v1/answers", json=body).raise_for_status()
+    text = client.get("/metrics").text
+    for kind, count in (("any", 3), ("grounded", 2), ("warm", 1)):
+        assert f'fineprint_answer_first_token_seconds_count{{kind="{kind}"}} {count}.0' in text
+    assert "fineprint_answer_seconds_per_token_count 3.0" in text
+    assert "fineprint_answer_seconds_per_token_sum 0.00375" in text, "5 ms over 4 steps, thrice"
+    assert 'fineprint_answer_coverage_ratio_bucket{le="0.3"} 1.0' in text
+    assert "fineprint_answer_coverage_ratio_count 3.0" in text

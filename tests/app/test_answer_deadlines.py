@@ -1,0 +1,251 @@
+"""Answers that must be over by a time, with what is shown by then; threads that die."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from app.answers import AnswerRuns
+from app.errors import NoNewWork
+from app.events import AnswerCompleted, AnswerCreated, AnswerDelta, AnswerEvent, AnswerFailed
+from app.questions import Question
+from app.types import Answer, AnswerUsage, Coverage, Timings
+
+QUESTION = Question("How long?", ("doc_1",), None)
+ANSWER = Answer(
+    answer="Two years.",
+    status="answered",
+    language="en",
+    citations=(),
+    checks=(),
+    coverage=Coverage(1, 1),
+    timings=Timings(0, 0, 0, 0, 1, 1, 2),
+    usage=AnswerUsage(0, 0, 0, 0),
+    finish_reason="quote",
+)
+
+
+class Notebook:
+    """How each answer's end was saved."""
+
+    def __init__(self) -> None:
+        self.ends: dict[str, list[str]] = {}
+        self.count = 0
+
+    def turns(self, _: str) -> tuple[Any, ...]:
+        return ()
+
+    def create(self, **_: Any) -> Any:
+        return SimpleNamespace(id="conv_1")
+
+    def add_message(self, *_: Any) -> None:
+        return None
+
+    def start_answer(self, _: str, answer_id: str) -> Any:
+        return SimpleNamespace(id=answer_id, created_at=datetime.now(UTC))
+
+    def save_answer(self, _: str, message_id: str, answer: Answer) -> None:
+        self.ends.setdefault(message_id, []).append(answer.finish_reason)
+
+    def fail_answer(self, message_id: str, code: str, *_: str, **__: str) -> None:
+        self.ends.setdefault(message_id, []).append(code)
+
+
+@pytest.fixture
+def notebook() -> Notebook:
+    return Notebook()
+
+
+@pytest.fixture
+def told() -> list[str]:
+    """Requests that the engine was told to cancel."""
+    return []
+
+
+Make = Callable[..., AnswerRuns]
+
+
+@pytest.fixture
+def make(notebook: Notebook, told: list[str]) -> Iterator[Make]:
+    made: list[AnswerRuns] = []
+
+    def build(ask: Any, load: Any = None, **options: Any) -> AnswerRuns:
+        engine = cast("Any", SimpleNamespace(progress=lambda _: "known", cancel=told.append))
+        document = cast("Any", SimpleNamespace(tokens=SimpleNamespace(key="k")))
+        runs = AnswerRuns(
+            engine, load or (lambda _: document), cast("Any", notebook), ask, **options
+        )
+        made.append(runs)
+        return runs
+
+    yield build
+    for runs in made:
+        runs.close()
+
+
+def quoting(*_: Any, cancelled: threading.Event, **__: Any) -> Iterator[AnswerEvent]:
+    """Shows a quote and phrases until it is stopped, as `ask` does."""
+    yield AnswerCreated("", "", "en", ())
+    yield AnswerDelta("Two years.", "quote")
+    finish = "cancelled" if cancelled.wait(20) else "stop"
+    yield AnswerCompleted(dataclasses.replace(ANSWER, finish_reason=finish))
+
+
+def silent(*_: Any, cancelled: threading.Event, **__: Any) -> Iterator[AnswerEvent]:
+    """Searches for long, deaf to everything."""
+    yield AnswerCreated("", "", "en", ())
+    time.sleep(1.5)
+    yield AnswerDelta("Too late.", "quote")
+    yield AnswerCompleted(ANSWER)
+
+
+def test_quotes_that_are_shown_stand_at_the_deadline(
+    make: Make, notebook: Notebook, told: list[str]
+) -> None:
+    started = time.monotonic()
+    run = make(quoting).start(QUESTION, timeout_s=1.0)
+    with run.followed(threading.Event().set):
+        assert run.wait(5)
+    assert 0.9 < time.monotonic() - started < 1.5
+    assert isinstance(run.outcome, AnswerCompleted)
+    answer = run.outcome.answer
+    assert (answer.status, answer.finish_reason, run.state) == ("partial", "timeout", "completed")
+    assert told == [run.id], "the engine works on it no more"
+    assert notebook.ends == {run.id: ["timeout"]}
+
+
+def test_without_quotes_it_is_an_error_at_the_deadline_whatever_the_worker_does(
+    make: Make, notebook: Notebook
+) -> None:
+    started = time.monotonic()
+    runs = make(silent, workers=1)
+    run = runs.start(QUESTION, timeout_s=1.0)
+    with run.followed(threading.Event().set):
+        assert run.wait(5)
+    assert 0.9 < time.monotonic() - started < 1.4
+    assert isinstance(run.outcome, AnswerFailed) and run.outcome.code == "timeout"
+    assert "1 seconds" in run.outcome.message and run.state == "failed"
+    after = len(run.events_after(0))
+    again = runs.start(QUESTION)
+    with again.followed(threading.Event().set):
+        assert again.wait(5), "its worker goes on with the next"
+    assert len(run.events_after(0)) == after, "nothing comes behind the end"
+    assert notebook.ends[run.id] == ["timeout"]
+
+
+def test_a_question_still_in_the_queue_ends_too(make: Make) -> None:
+    runs = make(quoting, workers=1)
+    first = runs.start(QUESTION)
+    queued = runs.start(QUESTION, timeout_s=1.0)
+    with first.followed(threading.Event().set), queued.followed(threading.Event().set):
+        assert queued.wait(3) and not first.finished
+    assert isinstance(queued.outcome, AnswerFailed) and queued.outcome.code == "timeout"
+
+
+def test_a_document_that_loads_for_long_is_not_waited_for(make: Make) -> None:
+    asked = threading.Event()
+    loading = threading.Event()
+
+    def load(_: str) -> Any:
+        loading.wait(10)
+        return SimpleNamespace(tokens=SimpleNamespace(key="k"))
+
+    def ask(*_: Any, **__: Any) -> Iterator[AnswerEvent]:
+        asked.set()
+        yield AnswerCompleted(ANSWER)
+
+    run = make(ask, load).start(QUESTION, timeout_s=1.0)
+    with run.followed(threading.Event().set):
+        assert run.wait(2)
+    loading.set()
+    assert not asked.wait(0.3), "nobody wants it any more"
+
+
+def test_an_answer_in_time_is_left_alone(make: Make, told: list[str]) -> None:
+    def ask(*_: Any, **__: Any) -> Iterator[AnswerEvent]:
+        yield AnswerCompleted(ANSWER)
+
+    run = make(ask).start(QUESTION, timeout_s=1.0)
+    assert run.wait(5)
+    time.sleep(1.2)
+    assert isinstance(run.outcome, AnswerCompleted) and run.outcome.answer == dataclasses.replace(
+        ANSWER, timings=run.outcome.answer.timings
+    )
+    assert told == []
+
+
+def test_what_a_user_cancels_stays_cancelled(make: Make) -> None:
+    runs = make(quoting)
+    run = runs.start(QUESTION, timeout_s=60)
+    runs.cancel(run.id)
+    runs.stop_all("server_stopping")
+    assert run.wait(5) and run.state == "cancelled"
+
+
+def test_stopping_ends_all_with_the_reason(make: Make) -> None:
+    runs = make(quoting, workers=1)
+    shown, queued = runs.start(QUESTION), runs.start(QUESTION)
+    end = time.monotonic() + 5
+    while not shown.text():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert not runs.idle
+    runs.stop_all("server_stopping")
+    assert shown.wait(5) and queued.wait(5)
+    assert isinstance(shown.outcome, AnswerCompleted)
+    assert shown.outcome.answer.finish_reason == "server_stopping"
+    assert isinstance(queued.outcome, AnswerFailed) and queued.outcome.code == "server_stopping"
+    assert runs.idle
+
+
+def test_what_keeps_new_questions_out_is_asked_before_anything_is_saved(
+    make: Make, notebook: Notebook
+) -> None:
+    def closed() -> None:
+        raise NoNewWork("too hot", code="gpu_hot")
+
+    with pytest.raises(NoNewWork):
+        make(quoting, admit=closed).start(QUESTION)
+    assert notebook.ends == {}
+
+
+def test_a_dead_worker_is_named(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+
+    class Mortal(AnswerRuns):
+        def _run(self, run: Any) -> None:
+            raise SystemError("a defect outside of every answer")
+
+    alive = make(quoting, workers=2)
+    assert alive.problem == ""
+    engine = cast("Any", SimpleNamespace(cancel=lambda _: None))
+    runs = Mortal(
+        engine, cast("Any", None), cast("Any", Notebook()), cast("Any", quoting), workers=2
+    )
+    runs.start(QUESTION)
+    end = time.monotonic() + 5
+    while not runs.problem:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert "1 of 3 threads" in runs.problem and "answers-" in runs.problem
+    runs.close()
+    assert runs.problem == "", "a server that stops needs none"
+
+
+def test_who_counts_answers_cannot_end_the_worker(make: Make) -> None:
+    def broken(_: Any) -> None:
+        raise KeyError("a metric")
+
+    def ask(*_: Any, **__: Any) -> Iterator[AnswerEvent]:
+        yield AnswerCompleted(ANSWER)
+
+    runs = make(ask, workers=1, on_finished=broken)
+    assert runs.start(QUESTION).wait(5) and runs.start(QUESTION).wait(5)
+    assert runs.problem == ""
