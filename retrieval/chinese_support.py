@@ -1,8 +1,9 @@
-"""How well a Chinese statute or a court's account of a case supports an answer.
+"""How well a Chinese document supports an answer, beside what `support` measures.
 
-Both have weights of their own, since neither reads like a contract: in a statute lay words must
-meet the law's, in an account nearly every word of the question stands somewhere. It knows the
-evidence and wordings, not the law.
+Statutes and courts' accounts of cases have weights of their own, since neither reads like a
+contract: in a statute lay words must meet the law's, in an account nearly every word of the
+question stands somewhere. A contract is less likely to answer for matters of the law that it never speaks of
+(遗产, 驾驶证). It knows the evidence and wordings, not the law.
 """
 
 from __future__ import annotations
@@ -10,10 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from retrieval import cases
+from retrieval.folding import fold
 from retrieval.index import SearchIndex
 from retrieval.query import Query
+from retrieval.statutes import asked_matters
 from retrieval.types import Sentence
 
+_UNSPOKEN = 0.5
+"""Log odds lost for each matter that a contract never speaks of; measured on statute questions
+asked of contract forms."""
 STATUTE_BIAS = -7.263
 STATUTE_WEIGHTS: Mapping[str, float] = {
     "top": 2.431, "cosine": 1.071, "known": 3.835, "title": 4.697, "concept_absent": -1.92,
@@ -27,23 +33,40 @@ def statute_features(
     index: SearchIndex, query: Query, found: Mapping[str, float], sentences: Sequence[Sentence]
 ) -> dict[str, float]:
     """The features that `STATUTE_WEIGHTS` names, for a document that has articles; `found` are
-    those of
-`support.features`."""
+        those of
+    `support.features`."""
     known = index.articles.known(query) if index.articles is not None else 0.0
     names = ("cosine", "title", "concept_absent")
     return {"top": sentences[0].score, "known": known, **{name: found[name] for name in names}}
 
 
+def unspoken(index: SearchIndex, query: Query) -> float:
+    """Weight of the matters of the law that a question names and the document never speaks of."""
+    missing = {
+        matter: weight
+        for matter, weight in asked_matters(query.text).items()
+        if not any(phrase in index.text for phrase in matter.phrases)
+    }
+    if not missing:
+        return 0.0
+    folded = fold(index.text)
+    return sum(w for m, w in missing.items() if not any(p in folded for p in m.phrases))
+
+
 def odds(
-    index: SearchIndex, query: Query, found: Mapping[str, float], sentences: Sequence[Sentence]
-) -> float | None:
-    """Log odds that the document answers; None for documents that are neither, and for questions
-    in the other language."""
+    index: SearchIndex,
+    query: Query,
+    found: Mapping[str, float],
+    sentences: Sequence[Sentence],
+    of_contract: float,
+) -> float:
+    """Log odds that a Chinese document answers a Chinese question; `of_contract` are those by the
+    weights for contracts, which stay as they are for all others."""
     if query.language != "zh" or index.language != "zh":
-        return None
+        return of_contract
     if index.articles is not None:
         features = statute_features(index, query, found, sentences)
         return STATUTE_BIAS + sum(w * features[name] for name, w in STATUTE_WEIGHTS.items())
     if cases.is_case(index.text):
         return cases.odds(query.text, index.text)
-    return None
+    return of_contract - _UNSPOKEN * unspoken(index, query)

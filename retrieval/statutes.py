@@ -30,7 +30,7 @@ from retrieval.query import Query
 from retrieval.sentences import Span
 from retrieval.tfidf import VectorIndex
 from retrieval.types import Chunk, Clause
-from retrieval.vocabulary import Vocabulary, read_vocabulary
+from retrieval.vocabulary import Concept, Vocabulary, read_vocabulary
 
 Scores = NDArray[np.float64]
 
@@ -89,8 +89,10 @@ def _in_articles(text: str, heading: str) -> list[str]:
     return found
 
 
-def _asked_words(folded: str) -> dict[str, float]:
-    """Concepts of a question, the longest wording of each place; a longer one tells more."""
+def asked_matters(question: str) -> dict[Concept, float]:
+    """Matters that a question names in lay words or the law's, the longest wording of each place; a
+    longer one weighs more, up to 1."""
+    folded = fold(question)
     mentions = list(statute_words().in_questions.mentions(folded, ()))
     longest = [
         m
@@ -100,7 +102,7 @@ def _asked_words(folded: str) -> dict[str, float]:
             for o in mentions
         )
     ]
-    return {m.concept.term: min(1.0, 0.4 + 0.2 * (m.end - m.start)) for m in longest}
+    return {m.concept: min(1.0, 0.4 + 0.2 * (m.end - m.start)) for m in longest}
 
 
 class Articles:
@@ -144,10 +146,10 @@ class Articles:
         grade that is asked for; `chapter`: match of the chapter's best articles.
         """
         folded = fold(query.text)
-        named = _asked_words(folded)
+        named = asked_matters(query.text)
         wanted = set(grades(folded))
         asked = dict(query.terms)
-        asked.update({term: _WORD_WEIGHT * weight for term, weight in named.items()})
+        asked.update({matter.term: _WORD_WEIGHT * weight for matter, weight in named.items()})
         asked.update(dict.fromkeys(wanted, _GRADE_WEIGHT))
         words = _share(self._keywords.scores(asked))
         cosine = self._vectors.scores(asked)
@@ -182,7 +184,8 @@ class Articles:
         """Share of the lay words of a question whose matter this statute speaks of, in [0, 1],
         rare matters counting more; a half when it holds none."""
         idf = self._keywords.idf
-        weights = {term: w * idf(term) for term, w in _asked_words(fold(query.text)).items()}
+        named = asked_matters(query.text)
+        weights = {matter.term: weight * idf(matter.term) for matter, weight in named.items()}
         total = sum(weights.values())
         if not total:
             return 0.5

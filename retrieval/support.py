@@ -123,8 +123,7 @@ def judge(
     found = features(index, query, hits, sentences)
     weights = WEIGHTS[query.language]
     raw = BIAS[query.language] + sum(weight * found[name] for name, weight in weights.items())
-    special = chinese_support.odds(index, query, found, sentences)
-    raw = raw if special is None else special
+    raw = chinese_support.odds(index, query, found, sentences, raw)
     support = 1 / (1 + math.exp(-raw))
     if support >= THRESHOLD:
         return support, True, ""
