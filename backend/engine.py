@@ -22,7 +22,7 @@ from backend.context_plan import ContextPlan, plan_context
 from backend.disk import open_disk
 from backend.engine_config import EngineConfig
 from backend.errors import BackendError, EngineBusy, EngineClosed, RequestTooLarge, UnknownDocument
-from backend.opening import open_context
+from backend.opening import must_wait, open_context
 from backend.parts import EngineParts, load_parts
 from backend.reading import DocumentReading
 from backend.runner import AnyContext, Runner
@@ -371,6 +371,8 @@ class Engine:
             found = [index for index in missing if keys[index] in ready]
             group = plan.reading.fitting(found, self._scheduler.group_tokens)
             return ReadBlocks(plan.reading, group, sequence) if group else None
+        if self._scheduler.answering and must_wait(sequence, plan, self._runner):
+            return None
         self._fill_context(sequence, plan)
         self._scheduler.begin_filling(sequence)
         return None

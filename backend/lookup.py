@@ -16,14 +16,21 @@ GUESSED = 3
 about a quarter more time, so one guess in four must come true to pay."""
 
 GUESSED_IN_PAGES = 7
-"""Tokens guessed on a GPU, where a step of eight rows reads the same weights as one."""
+"""Tokens guessed on a GPU, where a step of eight rows reads the same weights as one: on an H200
+quoting answers of the default model were 2.4 times as fast with 3, 3.4 with 7 and 4.6 with 15,
+which changed 6 answers of 20 (docs/benchmarks/decode-h200.md)."""
+
+
+MOST_GUESSED = 15
+"""A step in pages scores sixteen rows."""
 
 
 class PromptLookup:
     """Where each run of `MATCH` tokens was last seen."""
 
     def __init__(self, seen: Iterable[int], guessed: int = GUESSED) -> None:
-        self._guessed = guessed
+        """At most `MOST_GUESSED` tokens are guessed, however many are wanted."""
+        self._guessed = min(guessed, MOST_GUESSED)
         self._tokens: list[int] = []
         self._places: dict[tuple[int, ...], int] = {}
         for token in seen:

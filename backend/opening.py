@@ -7,6 +7,7 @@ from backend.lookup import PromptLookup
 from backend.runner import Runner
 from backend.sequence import Sequence
 from kvstore.store import KVStore
+from kvstore.types import PAGE_TOKENS
 
 
 def open_context(
@@ -22,7 +23,7 @@ def open_context(
     guesses of `guessed` tokens (None: the best for the device)."""
     table = plan.table(store)
     request = sequence.request
-    room = sequence.prompt_left + extra + request.sampling.max_tokens
+    room = _room(sequence) + extra
     context = runner.open_context(plan.sinks, plan.anchor_places(store), table, room)
     sequence.context = context
     evidence = (
@@ -34,3 +35,14 @@ def open_context(
     sequence.lookup = PromptLookup(seen, runner.guessed if guessed is None else guessed)
     sequence.context_tokens = context.length - request.sink_len
     sequence.cached_tokens = max(context.length - sequence.read_tokens, 0)
+
+
+def must_wait(sequence: Sequence, plan: ContextPlan, runner: Runner) -> bool:
+    """Whether the context has no room until other requests end. Evidence is counted as if each of
+    its ranges began and ended inside a page."""
+    evidence = sum(last - first + 2 * PAGE_TOKENS for first, last in plan.evidence)
+    return runner.full_for(len(plan.sinks) + len(plan.anchors) + evidence, _room(sequence))
+
+
+def _room(sequence: Sequence) -> int:
+    return sequence.prompt_left + sequence.request.sampling.max_tokens

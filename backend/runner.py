@@ -21,7 +21,7 @@ from backend.ops.block_attention import block_attention, choose_implementation
 from backend.ops.page_write import place_write
 from backend.ops.prefix_attention import Implementation, prefix_attention
 from backend.paged.arena import Arena, PagedContext
-from backend.paged.step import BATCHES, ROWS, PagedStep, StepRows
+from backend.paged.step import BATCHES, ROWS, SCORED_ROWS, PagedStep, StepRows
 from kvstore.pool import PagePool
 from kvstore.types import PAGE_TOKENS, PageTable
 
@@ -185,6 +185,11 @@ class Runner:
 
         self._model.forward(group.token_ids, attend, cache_only=True)
 
+    def full_for(self, seen: int, room: int) -> bool:
+        """Whether a context that sees `seen` tokens, to which at most `room` are appended, had
+        better wait for others to end: outside of the arena every step would be slow."""
+        return self._arena is not None and self._arena.full_for(seen + _with_spare(room))
+
     def open_context(
         self,
         sinks: tuple[int, ...],
@@ -199,8 +204,7 @@ class Runner:
         if table.refs:
             prefix = _join(prefix, self._pool.gather(table))
         if self._arena is not None:
-            # A step's tokens are filled up, and those that were guessed need room too.
-            paged = self._arena.open(prefix, room + min(room, ROWS[-1]) + GUESSED_IN_PAGES + 1)
+            paged = self._arena.open(prefix, _with_spare(room))
             if paged is not None:
                 return paged
         return Context(*prefix, self._rope, self._impl)
@@ -317,7 +321,11 @@ class Runner:
             grouped = q.view(new, kv_heads, -1, width).permute(1, 2, 0, 3)
             seen_k = torch.cat((prefix_keys[layer], k.transpose(0, 1)), 1)
             seen_v = torch.cat((values[layer], v.transpose(0, 1)), 1)
-            out = prefix_attention(grouped.contiguous(), seen_k, seen_v, impl=self._impl)
+            grouped = grouped.contiguous()
+            # Gigabytes each when a long document is read densely.
+            del rotated, q, k
+            out = prefix_attention(grouped, seen_k, seen_v, impl=self._impl)
+            del grouped, seen_k, seen_v
             return out.permute(2, 0, 1, 3).reshape(new, -1)
 
         ids = torch.tensor(token_ids, device=self._model.device)
@@ -354,6 +362,11 @@ class _PageWriter:
 
     def store(self, layer: int, k: torch.Tensor, v: torch.Tensor) -> None:
         self._pool.write(self._pages, layer, k, v)
+
+
+def _with_spare(room: int) -> int:
+    """A step's tokens are filled up, and those that were guessed need room too."""
+    return room + min(room, ROWS[-1]) + max(GUESSED_IN_PAGES, SCORED_ROWS) + 1
 
 
 def _scored(rows: StepRows, last_only: bool, *, keep: bool) -> Scored:

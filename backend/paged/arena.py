@@ -74,6 +74,13 @@ class Arena:
         self.table = self.table.to(pool.data.device)
         self._rows = list(range(contexts, SCRATCH_ROW, -1))
 
+    def full_for(self, tokens: int) -> bool:
+        """Whether a context of so many tokens has to wait until others are closed. False for one
+        that would never have room."""
+        pages = -(-tokens // PAGE_TOKENS)
+        ever = pages <= min(self.pool.total - 1, self.context_pages)
+        return ever and (not self._rows or pages > self.pool.free)
+
     def open(self, prefix: KV, room: int) -> PagedContext | None:
         """A context of the prefix with room for as many tokens more; None when the arena has no
         room."""

@@ -27,14 +27,18 @@ BATCHES = (1, 2, 4, 8, 16, 32)
 ROWS = (1, 4, 8, 16, 32, 64, 128, 256, 512)
 """Contexts of a step, and tokens of each."""
 
+SHORT_PAGES = 64
+"""Pages of lists that are read in a few parts: with as many as long ones need, most programs of a
+launch would find nothing to do."""
+
 SCORED_ROWS = 16
 """Up to this many tokens of a context all of them get scores, else the last one alone."""
 
 _ENTRY = 7
 """Integers that describe a context (see `page_write`)."""
 
-Shape = tuple[int, int]
-"""(contexts, tokens of each)."""
+Shape = tuple[int, int, int]
+"""(contexts, tokens of each, most pages of a list)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +87,11 @@ class PagedStep:
         self._memory = torch.cuda.graph_pool_handle() if self._on_gpu else None
         self._copied = torch.cuda.Event() if self._on_gpu else None
 
-    def record(self, shapes: Sequence[Shape]) -> None:
-        """Record these shapes now instead of when they are first met."""
+    def record(self, shapes: Sequence[tuple[int, int]]) -> None:
+        """Record these (contexts, tokens of each) on short lists now instead of when they are first
+        met."""
         for batch, rows in shapes:
-            self._shape_for(batch, rows)
+            self._shape_for(batch, rows, self._list_pages(rows))
 
     @torch.inference_mode()
     def run(
@@ -103,7 +108,9 @@ class PagedStep:
         """
         counts = [len(ids) for ids in token_ids]
         batch, rows = _fit(BATCHES, len(contexts)), _fit(ROWS, max(counts))
-        shape = self._shape_for(batch, rows)
+        tokens = max(context.length for context in contexts) + rows
+        pages = self._list_pages(tokens)
+        shape = self._shape_for(batch, rows, pages)
         self._stage(shape.staged, batch, rows, contexts, token_ids)
         shape.given.copy_(shape.staged, non_blocking=True)
         if self._copied is not None:
@@ -112,7 +119,7 @@ class PagedStep:
             shape.graph.replay()
             outputs = shape.outputs
         else:
-            outputs = self._body(shape.given, batch, rows)
+            outputs = self._body(shape.given, batch, rows, pages)
         best: list[tuple[int, float]] | None = None
         if tell:
             shape.told.copy_(outputs.best, non_blocking=True)
@@ -169,14 +176,14 @@ class PagedStep:
             self._copied.synchronize()
         staged.copy_(torch.tensor([*numbers, *lasts, *flat], dtype=torch.int32))
 
-    def _body(self, given: torch.Tensor, batch: int, rows: int) -> _Outputs:
+    def _body(self, given: torch.Tensor, batch: int, rows: int, pages: int) -> _Outputs:
         entries = batch * _ENTRY
         lists = PageLists(
             refs=self._refs,
             requests=given[:entries].view(batch, _ENTRY),
             rows=batch * rows,
             most_rows=rows,
-            most_pages=self._arena.context_pages,
+            most_pages=pages,
             positions=len(self._cos),
         )
         data = self._arena.pool.data
@@ -198,15 +205,20 @@ class PagedStep:
         packed = torch.cat((best.to(torch.int32), scores.view(torch.int32)), 1)
         return _Outputs(hidden, logits, packed)
 
+    def _list_pages(self, tokens: int) -> int:
+        """Most pages of the lists of a step whose longest has so many tokens."""
+        most = self._arena.context_pages
+        return min(SHORT_PAGES, most) if tokens <= SHORT_PAGES * PAGE_TOKENS else most
+
     @torch.inference_mode()
-    def _shape_for(self, batch: int, rows: int) -> _Recorded:
+    def _shape_for(self, batch: int, rows: int, pages: int) -> _Recorded:
         """The tensors of a shape, which is recorded when it is first met."""
-        shape = (batch, rows)
+        shape = (batch, rows, pages)
         if shape not in self._shapes:
-            self._shapes[shape] = self._make(batch, rows)
+            self._shapes[shape] = self._make(batch, rows, pages)
         return self._shapes[shape]
 
-    def _make(self, batch: int, rows: int) -> _Recorded:
+    def _make(self, batch: int, rows: int, pages: int) -> _Recorded:
         size = batch * (_ENTRY + 1 + rows)
         scored = batch * rows if rows <= SCORED_ROWS else batch
         staged = torch.zeros(size, dtype=torch.int32, pin_memory=self._on_gpu)
@@ -219,12 +231,12 @@ class PagedStep:
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
-            self._body(given, batch, rows)
+            self._body(given, batch, rows, pages)
         torch.cuda.current_stream().wait_stream(side)
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._memory, capture_error_mode="thread_local"):
-            outputs = self._body(given, batch, rows)
+            outputs = self._body(given, batch, rows, pages)
         return _Recorded(given, staged, told, outputs, graph)
 
 

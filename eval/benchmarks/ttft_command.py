@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
 from typing import Annotated
 
@@ -70,7 +71,9 @@ def ttft(
         choice = EngineChoice(
             model, device, precision, block_tokens, kv_budget, shape, linear_format
         )
+        began = time.perf_counter()
         with opened(choice) as engine:
+            open_s = time.perf_counter() - began
             kind = engine.settings.device.partition(":")[0]
             limit = parse_length(_DENSE_MAX[kind]) if longest is None else longest
             plan = TtftPlan(wanted, rounds, limit if dense else 0, evidence, seed=seed)
@@ -84,6 +87,7 @@ def ttft(
                     **asdict(plan),
                     "texts": [path.name for path in files],
                     "clock": CLOCK,
+                    "engine_open_s": open_s,
                     "engine": engine_fields(engine),
                 },
                 rounds=measured,

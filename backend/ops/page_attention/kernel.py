@@ -65,7 +65,8 @@ def page_attention(
     tile = max(_LEAST_ROWS, min(wanted, _ROW_ELEMENTS // padded))
     row_tiles = triton.cdiv(lists.most_rows * group, tile)
     parts = parts or min(
-        parts_of(q.device, row_tiles * kv_heads * requests), max(lists.most_pages, 1)
+        parts_of(q.device, row_tiles * kv_heads * requests),
+        triton.cdiv(lists.most_pages, _LEAST_PAGES),
     )
     partial = torch.empty((parts, rows, heads, padded), dtype=torch.float32, device=q.device)
     # Highest score and sum of weights of a part; one past the end of a list adds nothing.

@@ -9,10 +9,20 @@ from __future__ import annotations
 import torch
 from torch.nn import functional
 
+_LONG = 65_536
+"""From this many new tokens on, one key-value head at a time: they fill a GPU, and copies of all
+heads together would not fit beside a long document's KV."""
+
 
 def prefix_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
     """See the package."""
     heads, group, new, width = q.shape
+    if new >= _LONG and heads > 1:
+        out = torch.empty_like(q)
+        for head in range(heads):
+            part = slice(head, head + 1)
+            out[part] = prefix_attention(q[part], k[part], v[part])
+        return out
     length = k.shape[1]
     flat = q.reshape(1, heads * group, new, width)
     keys = k.repeat_interleave(group, 0)[None]

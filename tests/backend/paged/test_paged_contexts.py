@@ -15,6 +15,7 @@ from backend.engine_config import EngineConfig
 from backend.errors import BackendError
 from backend.loader import load_checkpoint
 from backend.models import Decoder
+from backend.paged import step
 from backend.paged.arena import Arena, PagedContext
 from backend.paged.step import BATCHES, ROWS
 from backend.parts import EngineParts, load_parts
@@ -100,6 +101,24 @@ def test_long_questions_and_their_scores(decoder: Decoder) -> None:
     torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
 
 
+def test_long_and_short_lists_have_shapes_of_their_own(
+    decoder: Decoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step, "SHORT_PAGES", 2)
+    plain, paged = make_runner(decoder, None), make_runner(decoder, make_arena(decoder))
+    one, other = (r.open_context((), [], TABLES[1], 200) for r in (plain, paged))
+    for first in range(0, 120, 40):
+        ids = [IDS[first : first + 40]]
+        expected = plain.step([one], ids, last_only=True)[0].logits
+        found = paged.step([other], ids, last_only=True)[0].logits
+        torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+    assert paged._step is not None
+    assert [shape[2] for shape in paged._step._shapes] == [40]
+    other.take_back(other.length - 30)
+    paged.step([other], [IDS[:1]])
+    assert [shape[2] for shape in paged._step._shapes] == [40, 2]
+
+
 def test_more_contexts_than_a_step_takes(decoder: Decoder) -> None:
     count = BATCHES[-1] + 3
     arena = make_arena(decoder, pages=3 * count, contexts=count)
@@ -183,4 +202,41 @@ def test_an_engine_with_an_arena_answers_as_one_without(tiny_llama: Path) -> Non
             answers.append(found)
     assert answers[0] == answers[1]
     # All contexts were given back, the scratch page stays.
+    assert arenas[0].pool.free == arenas[0].pool.total - 1
+
+
+def test_requests_wait_for_room_in_the_arena(tiny_llama: Path) -> None:
+    config = EngineConfig(
+        model=tiny_llama, precision="float32", block_tokens=128, kv_budget=8 << 20
+    )
+    arenas: list[Arena] = []
+
+    def load(config: EngineConfig) -> EngineParts:
+        parts = load_parts(config)
+        # Room for one or two of these requests at a time, and never for the last.
+        arenas.append(make_arena(parts.model, pages=14))
+        return dataclasses.replace(parts, arena=arenas[0])
+
+    opened: list[bool] = []
+    with closing(Engine.open(config, load)) as engine:
+        runner_open = engine._runner.open_context
+
+        def counting(*args: object, **options: object) -> object:
+            context = runner_open(*args, **options)  # type: ignore[arg-type]
+            opened.append(isinstance(context, PagedContext))
+            return context
+
+        engine._runner.open_context = counting  # type: ignore[method-assign,assignment]
+        ids = tuple(IDS[:600])
+        engine.read(DocumentTokens("d", ids, engine.split_blocks(600), sinks=SINKS)).wait(60)
+        sampling = SamplingParams(max_tokens=24, ignore_eos=True)
+        requests = [
+            Request(f"q{n}", QUESTION[n:], sampling, "d", ((64 * n, 200),)) for n in range(3)
+        ]
+        long = SamplingParams(max_tokens=440, ignore_eos=True)
+        requests.append(Request("long", QUESTION, long, "d", ((0, 500),)))
+        streams = [engine.generate(request) for request in requests]
+        counts = [sum(event.token_id is not None for event in stream) for stream in streams]
+    assert counts == [24, 24, 24, 440]
+    assert opened == [True, True, True, False]
     assert arenas[0].pool.free == arenas[0].pool.total - 1
