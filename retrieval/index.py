@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from retrieval import tokens
 from retrieval.bm25 import KeywordIndex
 from retrieval.clauses import outline
+from retrieval.cue_index import CueIndex, CueScores
+from retrieval.cues import CueModel, cue_model
 from retrieval.front import front_chunks
 from retrieval.language import detect
 from retrieval.query import Query, Unit, read_question
@@ -30,12 +32,21 @@ _VECTOR_SHARE = 0.4
 _CLAUSE_BONUS = 2.0
 _TITLE_BONUS = 0.15
 _ARTICLE_BONUS = 2.0
+_CUE_BONUS = 1.0
+_CUE_SENTENCES = 30
+"""Sentences whose likeness to the answer lifts their chunk."""
 
 
 class SearchIndex:
     """Built once a document; immutable and picklable. `terms[i]` is the set of terms of chunk i."""
 
-    def __init__(self, text: str, chunks: Sequence[Chunk], clauses: Sequence[Clause]) -> None:
+    def __init__(
+        self,
+        text: str,
+        chunks: Sequence[Chunk],
+        clauses: Sequence[Clause],
+        cues: CueModel | None = None,
+    ) -> None:
         self.text = text
         self.language = detect(text)
         self.chunks = tuple(chunks)
@@ -53,14 +64,22 @@ class SearchIndex:
         self.titles = ClauseTitles(self.clauses)
         chinese = self.language == "zh"
         self.articles = Articles.read(text, self.clauses, self.chunks) if chinese else None
+        # The cues were learned from English contracts.
+        model = (cues or cue_model()) if self.language == "en" else None
+        self._cues = CueIndex(text, self.chunks, self.clauses, self.titles, model)
 
     @classmethod
     def build(
-        cls, text: str, chunks: Sequence[Chunk], clauses: Sequence[Clause] | None = None
+        cls,
+        text: str,
+        chunks: Sequence[Chunk],
+        clauses: Sequence[Clause] | None = None,
+        cues: CueModel | None = None,
     ) -> SearchIndex:
         """Indexes `chunks` of `text`. Without `clauses` the outline is read from the text again.
-        No chunks, or chunks without any word, make an index that finds nothing."""
-        return cls(text, chunks, outline(text) if clauses is None else clauses)
+        No chunks, or chunks without any word, make an index that finds nothing. `cues` replace
+        those shipped, for measuring cues that did not see this document."""
+        return cls(text, chunks, outline(text) if clauses is None else clauses, cues)
 
     def search(self, question: str, limit: int = 10) -> tuple[Hit, ...]:
         """The best chunks for a question, best first; empty when none shares a term with it."""
@@ -88,6 +107,10 @@ class SearchIndex:
             if matched or named or place in by_article:
                 hits.append(Hit(self.chunks[place], float(score[place]), len(hits) + 1, matched))
         return tuple(hits)
+
+    def cues(self, query: Query) -> CueScores:
+        """How much each sentence reads like an answer to what the question asks for."""
+        return self._cues.scores(query)
 
     def article_scores(self, query: Query) -> Scores | None:
         """Scores of the articles of a statute; None for other documents, and for a question in the
@@ -137,6 +160,8 @@ class SearchIndex:
         for kind in query.front:
             for place, weight in self._front[kind].items():
                 score[place] += weight
+        for place, likely in self.cues(query).best_chunks(_CUE_SENTENCES).items():
+            score[place] += _CUE_BONUS * likely
         return score
 
     def _named(self, query: Query) -> dict[int, float]:

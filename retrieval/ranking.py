@@ -8,6 +8,7 @@ heading or a fragment is a bad quote and ranks low; what is quoted around a sent
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from retrieval import tokens
 from retrieval.asked import holds
 from retrieval.coverage import coverage, unit_cover, unit_weight
+from retrieval.cue_index import SURE, CueScores
 from retrieval.folding import fold_width
 from retrieval.front import looks_like
 from retrieval.index import SearchIndex
@@ -23,7 +25,7 @@ from retrieval.query import Query
 from retrieval.sentences import Span, split
 from retrieval.types import Hit, Language, Sentence
 
-_TOP_CHUNKS = 6
+_TOP_CHUNKS: Mapping[Language, int] = {"en": 10, "zh": 6}
 _NUMBER_ONLY = re.compile(r"^[\s\d.()（）a-zA-Z第一二三四五六七八九十百条章节、．:：-]{0,14}$")
 
 WEIGHTS: Mapping[Language, Mapping[str, float]] = {
@@ -38,6 +40,9 @@ WEIGHTS: Mapping[Language, Mapping[str, float]] = {
 }  # fmt: skip
 """By the language of the question. A language scores the features that it names here; what a
 candidate has beside them counts nothing."""
+
+_ODDS_OF_WORDING = 4.0
+"""Log odds that one point of the score by wording is worth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,8 @@ def candidates(index: SearchIndex, query: Query, hits: Sequence[Hit]) -> Iterato
     titled = index.titles.matches(query)
     named = [clause for ref in query.clauses for clause in index.numbers.find(ref)[:1]]
     weights = [unit_weight(unit, index.keywords.idf) for unit in query.units]
-    for hit in hits[:_TOP_CHUNKS]:
+    cues = index.cues(query)
+    for hit in hits[: _TOP_CHUNKS[query.language]]:
         inside = [s for s in starts if hit.chunk.start < s < hit.chunk.end]
         spans = split(index.text, hit.chunk.start, hit.chunk.end, inside)
         share = hit.score / hits[0].score
@@ -92,6 +98,7 @@ def candidates(index: SearchIndex, query: Query, hits: Sequence[Hit]) -> Iterato
                 title = max((titled.get(clause, 0.0) for clause in chain), default=0.0)
                 within = any(clause.start <= span[0] < clause.end for clause in named)
                 extra = {"chunk": share, "title": title, "named": float(within)}
+                extra.update(_learned(cues, span, len(index.text)))
                 yield Candidate(span, hit, {**found, **extra})
 
 
@@ -120,34 +127,87 @@ def _features(
     }
 
 
+def _learned(cues: CueScores, span: Span, length: int) -> dict[str, float]:
+    """What the learned cues and the place say of a quote."""
+    odds, rank, near = cues.of(span)
+    return {
+        "cue": odds / SURE,
+        "cue_first": cues.strength / (1.0 + rank),
+        "cue_near": near / SURE,
+        "late": span[0] / max(1, length),
+        "long": math.log1p(span[1] - span[0]) / 6.0,
+    }
+
+
 def score(found: Mapping[str, float], language: Language) -> float:
     """The linear score of a candidate's features for a question in `language`."""
     return sum(weight * found[name] for name, weight in WEIGHTS[language].items())
 
 
-def rank_sentences(
-    index: SearchIndex, query: Query, hits: Sequence[Hit], limit: int = 12
-) -> tuple[Sentence, ...]:
-    """The best sentences of the first chunks in `hits`, best first. One that shares nothing with
-    the question, not even through its heading, is left out."""
-    found = [
-        Sentence(
-            candidate.span[0],
-            candidate.span[1],
-            candidate.hit.chunk,
-            score(candidate.features, query.language),
-        )
+def relative(found: Sequence[Candidate]) -> list[dict[str, float]]:
+    """The features of candidates of one question, with how they stand to the best of them."""
+    cue = max((one.features["cue"] for one in found), default=0.0)
+    covered = max((one.features["with_heading"] for one in found), default=0.0)
+    plain = [score(one.features, "en") for one in found]
+    best = max(plain, default=0.0)
+    return [
+        {
+            **one.features,
+            "cue_behind": one.features["cue"] - cue,
+            "covered_share": one.features["with_heading"] / covered if covered else 0.0,
+            "wording_behind": own - best,
+        }
+        for one, own in zip(found, plain, strict=True)
+    ]
+
+
+def scored(index: SearchIndex, query: Query, found: Sequence[Candidate]) -> list[Sentence]:
+    """Each candidate with its score and, as far as the question asks for a learned matter, how
+    likely it answers. Of a question that is half like one, half of the score is learned."""
+    cues = index.cues(query)
+    by_wording = [score(one.features, query.language) for one in found]
+    if cues.model is None:
+        return [
+            Sentence(one.span[0], one.span[1], one.hit.chunk, own)
+            for one, own in zip(found, by_wording, strict=True)
+        ]
+    known = cues.strength
+    sentences = []
+    for one, features, own in zip(found, relative(found), by_wording, strict=True):
+        odds = cues.model.quote.odds(features)
+        joined = known * odds + (1 - known) * _ODDS_OF_WORDING * own
+        likely = 1 / (1 + math.exp(-odds))
+        sentences.append(Sentence(one.span[0], one.span[1], one.hit.chunk, joined, likely))
+    return sentences
+
+
+def offered(index: SearchIndex, query: Query, hits: Sequence[Hit]) -> list[Candidate]:
+    """The candidates that share something with the question, be it through their heading or a
+    learned cue; all of them when the question names a clause."""
+    return [
+        candidate
         for candidate in candidates(index, query, hits)
         if candidate.features["with_heading"] > 0
         or candidate.features["front"] > 0
+        or candidate.features["cue"] > 0
         or query.clauses
     ]
-    ordered = sorted(found, key=lambda sentence: (-sentence.score, sentence.start))
-    # A list item with its lead-in overlaps its neighbours: each place is offered once.
+
+
+def best_apart(found: Sequence[Sentence], limit: int) -> tuple[Sentence, ...]:
+    """The best sentences, best first, none of which overlap: a list item with its lead-in overlaps
+    its neighbours, and each place is offered once."""
     kept: list[Sentence] = []
-    for sentence in ordered:
+    for sentence in sorted(found, key=lambda one: (-one.score, one.start)):
         if len(kept) == limit:
             break
         if all(sentence.end <= other.start or other.end <= sentence.start for other in kept):
             kept.append(sentence)
     return tuple(kept)
+
+
+def rank_sentences(
+    index: SearchIndex, query: Query, hits: Sequence[Hit], limit: int = 12
+) -> tuple[Sentence, ...]:
+    """The best sentences of the first chunks in `hits`, best first."""
+    return best_apart(scored(index, query, offered(index, query, hits)), limit)

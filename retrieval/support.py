@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from retrieval import chinese_support
 from retrieval.asked import holds
 from retrieval.coverage import coverage, unit_cover, unit_weight
+from retrieval.cue_index import SURE, CueScores
 from retrieval.folding import fold_width
 from retrieval.index import SearchIndex
 from retrieval.near import near
@@ -21,6 +22,8 @@ from retrieval.query import Query
 from retrieval.types import Hit, Language, Sentence
 
 THRESHOLD = 0.5
+_QUOTES = 5
+"""Quotes whose likelihood tells of the whole answer."""
 _NAMED_SUPPORT = 0.9
 """Support of a question about a clause that exists."""
 _NEAR_SUPPORT = 0.6
@@ -76,6 +79,32 @@ def features(
     }
 
 
+def learned_features(
+    found: Mapping[str, float], cues: CueScores, chunks: int, likely: Sequence[float]
+) -> dict[str, float]:
+    """The features of the evidence for a question that asks for a learned matter: those `found` by
+    `features`, the best log odds of sentences, how `likely` the first quotes answer, and the
+    matter's own `lean`. `chunks`: how many the document has."""
+    tops = [*cues.top(2), 0.0, 0.0]
+    first = likely[:_QUOTES]
+    return {
+        **found,
+        "quote": _odds(max(first, default=0.0)),
+        "quotes": sum(first),
+        "one_of": 1 - math.prod(1 - one for one in first),
+        "cue": tops[0] / SURE,
+        "second_cue": tops[1] / SURE,
+        "chunks": math.log1p(chunks),
+        "lean": cues.lean,
+    }
+
+
+def _odds(share: float) -> float:
+    """Log odds, at most those of one in five hundred."""
+    inside = min(0.998, max(0.002, share))
+    return math.log(inside / (1 - inside))
+
+
 def _document_cover(index: SearchIndex, query: Query) -> float:
     """Weighted share of the question's content words that stand anywhere in the document."""
     total = covered = 0.0
@@ -123,6 +152,12 @@ def judge(
     found = features(index, query, hits, sentences)
     weights = WEIGHTS[query.language]
     raw = BIAS[query.language] + sum(weight * found[name] for name, weight in weights.items())
+    cues = index.cues(query)
+    if cues.model is not None:
+        likely = [one.likely or 0.0 for one in sentences]
+        of_matter = learned_features(found, cues, len(index.chunks), likely)
+        learned = cues.model.answer.odds(of_matter)
+        raw = cues.strength * learned + (1 - cues.strength) * raw
     raw = chinese_support.odds(index, query, found, sentences, raw)
     support = 1 / (1 + math.exp(-raw))
     if support >= THRESHOLD:

@@ -1,13 +1,16 @@
 """Retrieval quality on question sets: chunk recall, quoted sentence, refusal.
 
     python -m scripts.bench_retrieval --data DIR [--out FILE.jsonl] [--every N] [--sets cuad,...]
+        [--folds FOLDS]
 
 DIR holds the JSONL sets (one document a line, see docs/benchmarks/retrieval.md). A chunk is a hit
 when it holds at least half of a gold span; the first quoted sentence is right when it and a gold
 span overlap by at least half of the shorter one. `plain` is the baseline: rank-bm25 over
 white-space words (Chinese: characters) of 500-character chunks. With --out one line per question
 holds the features that `scripts.fit_support` fits the refusal on. A set may also be `crossed`
-(see there) or the path of a file in the same form.
+(see there) or the path of a file in the same form. `cited`: answered, and one of the quotes that
+the product shows overlaps a gold span. With --folds each document is asked with the learned cues
+that did not see it (see `scripts.fit_cues`).
 """
 
 from __future__ import annotations
@@ -19,21 +22,24 @@ import random
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from rank_bm25 import BM25Okapi
 
-from eval.metrics.retrieval import rank_of
+from eval.metrics.retrieval import overlaps, rank_of
 from eval.types import Span
 from retrieval.chunk import split
 from retrieval.clauses import outline
+from retrieval.cues import CueModel, read_cues
 from retrieval.index import SearchIndex
 from retrieval.plan import find_evidence
 from retrieval.query import read_question
+from retrieval.showing import shown
 from retrieval.support import features
 from retrieval.types import Document, DocumentPage
+from scripts.fit_cues import fold_of
 
 SETS = {
     "contractnli": "en_contracts/contractnli.jsonl",
@@ -42,6 +48,8 @@ SETS = {
     "cail": "zh_qa/cail2019_rc.jsonl",
     "statutes": "zh_qa/statute_qa.jsonl",
 }
+
+ENGLISH = ("contractnli", "cuad", "maud")
 
 
 def gold_spans(question: dict[str, Any]) -> list[Span]:
@@ -76,7 +84,10 @@ class Plain:
 
 
 def results(
-    documents: Iterator[dict[str, Any]], every: int, with_plain: bool
+    documents: Iterator[dict[str, Any]],
+    every: int,
+    with_plain: bool,
+    folds: Sequence[CueModel] = (),
 ) -> Iterator[dict[str, Any]]:
     """One record per question of every N-th document."""
     for number, data in enumerate(documents):
@@ -89,7 +100,8 @@ def results(
         page = DocumentPage(1, 0, len(text))
         document = Document(text, (page,), data["title"], "text/plain", data["lang"])
         started = time.perf_counter()
-        index = SearchIndex.build(text, split(document, clauses), clauses)
+        cues = folds[fold_of(data["doc_id"])] if folds else None
+        index = SearchIndex.build(text, split(document, clauses), clauses, cues)
         built = time.perf_counter() - started
         plain = Plain(text, data["lang"] == "zh") if with_plain else None
         for question in data["qas"]:
@@ -100,12 +112,15 @@ def results(
             spent = time.perf_counter() - started
             spans = [(hit.chunk.start, hit.chunk.end) for hit in evidence.hits]
             first = [(s.start, s.end) for s in evidence.sentences[:3]]
+            quoted = shown(evidence.sentences) if evidence.answerable else ()
             query = read_question(asked)
             yield {
                 "doc": data["doc_id"], "qid": question["qid"], "question": asked,
                 "dataset": question.get("dataset", ""), "category": question.get("category", ""),
                 "impossible": question["is_impossible"], "golds": golds,
                 "rank": rank_of(spans, golds), "quoted": [quotes(span, golds) for span in first],
+                "shown": len(quoted),
+                "cited": any(overlaps((one.start, one.end), golds) for one in quoted),
                 "plain": rank_of(plain.search(asked), golds) if plain else 0,
                 "support": evidence.support, "answerable": evidence.answerable,
                 "reason": evidence.reason, "build_s": built, "ask_s": spent, "chars": len(text),
@@ -163,6 +178,9 @@ def table(rows: list[dict[str, Any]]) -> dict[str, float | int]:
     def share(found: list[bool]) -> float:
         return round(sum(found) / len(found), 3) if found else float("nan")
 
+    def mean(found: list[int]) -> float:
+        return round(sum(found) / len(found), 2) if found else float("nan")
+
     return {
         "questions": len(rows),
         "spans": len(spans),
@@ -172,6 +190,8 @@ def table(rows: list[dict[str, Any]]) -> dict[str, float | int]:
         "plain@5": share([0 < row["plain"] <= 5 for row in spans]),
         "quote@1": share([any(row["quoted"][:1]) for row in spans]),
         "quote@3": share([any(row["quoted"]) for row in spans]),
+        "cited": share([row["cited"] for row in spans]),
+        "quotes": mean([row["shown"] for row in rows if row["shown"]]),
         "refused": share([not row["answerable"] for row in impossible]),
         "false_refusals": share([not row["answerable"] for row in answerable]),
         "ask_ms": round(1000 * sum(row["ask_s"] for row in rows) / max(1, len(rows)), 1),
@@ -185,8 +205,12 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--no-plain", action="store_true")
+    parser.add_argument("--folds", type=Path)
     args = parser.parse_args()
+    paths = sorted(args.folds.glob("*.json")) if args.folds else []
+    folds = [read_cues(path) for path in paths]
     figures: dict[str, dict[str, float | int]] = {}
+    mix: list[dict[str, Any]] = []
     written = args.out.open("w", encoding="utf-8") if args.out else None
     for name in args.sets.split(","):
         rows = []
@@ -194,7 +218,7 @@ def main() -> int:
             documents = crossed(args.data)
         else:
             documents = lines_of(args.data / SETS[name] if name in SETS else Path(name))
-        for row in results(documents, args.every, not args.no_plain):
+        for row in results(documents, args.every, not args.no_plain, folds):
             rows.append(row)
             if written:
                 record = {"set": Path(name).stem, **row}
@@ -205,6 +229,11 @@ def main() -> int:
         figures.update({group: table(found) for group, found in groups.items()})
         for group in groups:
             sys.stderr.write(f"{group} {json.dumps(figures[group])}\n")
+        if name in ENGLISH:
+            mix += rows
+    if mix:
+        figures["English mix"] = table(mix)
+        sys.stderr.write(f"English mix {json.dumps(figures['English mix'])}\n")
     if written:
         written.close()
     sys.stdout.write(json.dumps(figures, indent=1) + "\n")
