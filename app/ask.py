@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.answer import wording
@@ -25,9 +26,11 @@ from app.events import (
     AnswerCreated,
     AnswerDelta,
     AnswerEvent,
+    AnswerFramework,
     CoverageChanged,
 )
 from app.followup import standalone
+from app.framework import coverage, is_whole, settle, wait_until_read
 from app.opening import open_answer, open_list, tell
 from app.phrasing import NO_PHRASING, Phrasing, phrase
 from app.refusal import nearest, refusal
@@ -39,7 +42,6 @@ from app.types import (
     AskOptions,
     Check,
     Citation,
-    Coverage,
     Timings,
     Turn,
 )
@@ -64,11 +66,14 @@ def ask(
     cancelled: threading.Event | None = None,
     options: AskOptions = _DEFAULT_OPTIONS,
     search: Callable[[Sequence[LoadedDocument], str], Found] = find,
+    until_read: bool = False,
 ) -> Iterator[AnswerEvent]:
     """Answer a question, step by step; the last event is `AnswerCompleted`.
 
     A question that leans on `history` is looked for in the standalone form that `AnswerCreated`
-    tells. `search` finds the evidence; an evaluation puts controls in its place. Raises
+    tells. `search` finds the evidence; an evaluation puts controls in its place. `until_read`: an
+    answer that comes before its documents were read is told as a framework, and confirmed or
+    revised when they are; otherwise it ends at once and says that reading goes on. Raises
     BadQuestion before the first event for a question that is empty or too long, and lets
     retrieval's errors through. An error of the engine leaves the quoted answer standing and is told
     as a warning.
@@ -85,8 +90,41 @@ def ask(
     asked = tuple(document.record.id for document in documents)
     yield AnswerCreated(request_id, question, language, asked, rewritten)
     yield CoverageChanged(coverage(engine, documents))
-    question = rewritten or question
 
+    def draft(*, preliminary: bool) -> Generator[AnswerEvent, None, Answer]:
+        return _draft(
+            engine, documents, rewritten or question, language, request_id, stop, options, search,
+            started, rewritten, preliminary=preliminary,
+        )  # fmt: skip
+
+    answer = yield from draft(preliminary=until_read)
+    if until_read and not is_whole(answer.coverage) and not stop.is_set():
+        yield AnswerFramework(answer.coverage, answer.status)
+        yield from wait_until_read(engine, documents, stop)
+        if stop.is_set():
+            answer = replace(answer, status="partial", finish_reason="cancelled")
+        else:
+            answer = yield from settle(answer, draft(preliminary=False))
+    yield CoverageChanged(answer.coverage)
+    yield AnswerCompleted(answer)
+
+
+def _draft(
+    engine: AnyEngine,
+    documents: Sequence[LoadedDocument],
+    question: str,
+    language: Language,
+    request_id: str,
+    stop: threading.Event,
+    options: AskOptions,
+    search: Callable[[Sequence[LoadedDocument], str], Found],
+    started: float,
+    rewritten: str | None,
+    *,
+    preliminary: bool,
+) -> Generator[AnswerEvent, None, Answer]:
+    """Search, quote, phrase; returns the answer. `preliminary`: somebody else says that reading
+    goes on."""
     found = search(documents, question)
     absent = missing_clauses(documents, question)
     opening = open_list(documents, question, language, options)
@@ -96,19 +134,10 @@ def ask(
             listed=opening.head if opening else "",
         )  # fmt: skip
         yield AnswerDelta(notice, "notice")
-        yield AnswerCompleted(
-            _answer(
-                engine,
-                documents,
-                found,
-                language,
-                notice,
-                started,
-                status="not_found",
-                rewritten=rewritten,
-            )  # fmt: skip
-        )
-        return
+        return _answer(
+            engine, documents, found, language, notice, started, status="not_found",
+            rewritten=rewritten,
+        )  # fmt: skip
 
     if opening is None:
         if options.backtrack:
@@ -128,29 +157,21 @@ def ask(
         text += phrasing.text
 
     read = coverage(engine, documents)
-    complete = read.read_tokens >= read.total_tokens and phrasing.use != "cut"
-    if read.read_tokens < read.total_tokens:
+    if not is_whole(read) and not preliminary:
         notice = "\n\n" + wording.still_reading(language, read)
         yield AnswerDelta(notice, "notice")
         text += notice
-    yield CoverageChanged(read)
-    yield AnswerCompleted(
-        _answer(
-            engine,
-            documents,
-            found,
-            language,
-            text,
-            started,
-            status="answered" if complete and not stop.is_set() else "partial",
-            citations=opening.citations,
-            checks=(*checks, *phrasing.checks),
-            phrasing=phrasing,
-            first_token=first_token,
-            cancelled=stop.is_set(),
-            rewritten=rewritten,
-        )  # fmt: skip
-    )
+    complete = is_whole(read) and phrasing.use != "cut" and not stop.is_set()
+    return _answer(
+        engine, documents, found, language, text, started,
+        status="answered" if complete else "partial",
+        citations=opening.citations,
+        checks=(*checks, *phrasing.checks),
+        phrasing=phrasing,
+        first_token=first_token,
+        cancelled=stop.is_set(),
+        rewritten=rewritten,
+    )  # fmt: skip
 
 
 def validate_question(question: str) -> str:
@@ -167,17 +188,6 @@ def validate_question(question: str) -> str:
             "Ask a shorter question; long text belongs in a document."
         )
     return cleaned
-
-
-def coverage(engine: AnyEngine, documents: Sequence[LoadedDocument]) -> Coverage:
-    """Tokens read of all tokens of the documents, by the engine's account or the record's,
-    whichever is more: a document read before a restart counts as read, its KV is made again."""
-    read = total = 0
-    for document in documents:
-        progress = engine.progress(document.tokens.key)
-        read += max(progress.read_tokens if progress else 0, document.record.ready_tokens)
-        total += len(document.tokens.token_ids)
-    return Coverage(min(read, total), total)
 
 
 def _answer(

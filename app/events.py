@@ -4,7 +4,8 @@ One frozen event per step; `type` is the name of the server-sent event and stand
 events know nothing of transport, identifiers or resuming: the door that streams them adds those.
 
 Order: created, coverage, then deltas, citations and checks, then exactly one of completed or error.
-The `text` of all deltas joined is `Answer.answer`.
+The `text` of all deltas joined, of those behind `answer.revised` where there is one, is
+`Answer.answer`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from app.types import Answer, Check, Citation, Coverage
+from app.types import Answer, AnswerStatus, Check, Citation, Coverage
 from retrieval.types import Language
 
 DeltaKind = Literal["quote", "phrasing", "notice"]
@@ -67,6 +68,34 @@ class CheckDone:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerFramework:
+    """What was said so far is preliminary: the documents are read as far as `coverage` says. Comes
+    only to those who asked to stay until they are read; a confirmation or a revision follows."""
+
+    coverage: Coverage
+    status: AnswerStatus
+    type: Literal["answer.framework"] = field(default="answer.framework", init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerConfirmed:
+    """Read to the end, the documents give the same answer."""
+
+    coverage: Coverage
+    type: Literal["answer.confirmed"] = field(default="answer.confirmed", init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRevised:
+    """Read to the end, the documents give another answer, which follows from its beginning and
+    takes the place of the one before. `changed` names what is different."""
+
+    coverage: Coverage
+    changed: tuple[Literal["status", "citations", "wording"], ...]
+    type: Literal["answer.revised"] = field(default="answer.revised", init=False)
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerCompleted:
     """The last event of an answer."""
 
@@ -89,6 +118,9 @@ AnswerEvent = (
     | AnswerDelta
     | CitationFound
     | CheckDone
+    | AnswerFramework
+    | AnswerConfirmed
+    | AnswerRevised
     | AnswerCompleted
     | AnswerFailed
 )

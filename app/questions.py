@@ -14,11 +14,13 @@ from app.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question that was checked. Without `conversation_id` it begins a conversation."""
+    """A question that was checked. Without `conversation_id` it begins a conversation.
+    `until_read`: its answer is settled only when its documents are read."""
 
     text: str
     document_ids: tuple[str, ...]
     conversation_id: str | None
+    until_read: bool = False
 
 
 def check_text(text: str, settings: Settings) -> str:
@@ -34,7 +36,12 @@ def check_text(text: str, settings: Settings) -> str:
 
 
 def check_question(
-    services: Services, text: str, document_ids: Sequence[str], conversation_id: str | None
+    services: Services,
+    text: str,
+    document_ids: Sequence[str],
+    conversation_id: str | None,
+    *,
+    until_read: bool = False,
 ) -> Question:
     """Raises BadQuestion, NotFound (document or conversation), NotReady, Conflict."""
     text = check_text(text, services.settings)
@@ -43,4 +50,4 @@ def check_question(
         require_askable(services.library.get(document_id))
     if conversation_id is not None:
         services.conversations.get(conversation_id)
-    return Question(text, unique, conversation_id)
+    return Question(text, unique, conversation_id, until_read)

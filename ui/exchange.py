@@ -78,6 +78,11 @@ def heard(exchange: Exchange, event: StreamEvent) -> Exchange:
             return replace(exchange, citations=(*exchange.citations, data))
         case "check":
             return replace(exchange, checks=(*exchange.checks, data))
+        case "answer.revised":
+            # The new answer takes the place of the one before, from its beginning.
+            return replace(exchange, pieces=(), citations=(), checks=(), coverage=data["coverage"])
+        case "answer.framework" | "answer.confirmed":
+            return replace(exchange, coverage=data["coverage"])
         case "answer.completed":
             return _completed(exchange, data)
         case "error":

@@ -37,6 +37,7 @@ def slow_asker(
     request_id: str,
     history: Sequence[Any] = (),
     cancelled: threading.Event | None = None,
+    until_read: bool = False,
 ) -> Iterator[AnswerEvent]:
     """The real answer without the model's words; slow when asked to be."""
     options = AskOptions(phrase=False)

@@ -1,0 +1,113 @@
+"""A question that came before its documents were read: its answer is told at once as a framework,
+and confirmed or revised when they are.
+
+Knows how far reading is; does not know how an answer is made.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from app.events import AnswerConfirmed, AnswerEvent, AnswerRevised, CoverageChanged
+from app.types import Answer, Coverage
+
+if TYPE_CHECKING:
+    from app.documents import LoadedDocument
+    from app.engines import AnyEngine
+
+POLL_S = 0.1
+TOLD_EVERY_S = 1.0
+"""How often the progress of reading is told while somebody waits for its end."""
+STALLED_S = 120.0
+"""Without any progress for so long nobody is kept waiting."""
+
+Difference = Literal["status", "citations", "wording"]
+
+
+def coverage(engine: AnyEngine, documents: Sequence[LoadedDocument]) -> Coverage:
+    """Tokens read of all tokens of the documents, by the engine's account or the record's,
+    whichever is more: a document read before a restart counts as read, its KV is made again."""
+    read = total = 0
+    for document in documents:
+        progress = engine.progress(document.tokens.key)
+        read += max(progress.read_tokens if progress else 0, document.record.ready_tokens)
+        total += len(document.tokens.token_ids)
+    return Coverage(min(read, total), total)
+
+
+def is_whole(read: Coverage) -> bool:
+    """Everything was read."""
+    return read.read_tokens >= read.total_tokens
+
+
+def wait_until_read(
+    engine: AnyEngine, documents: Sequence[LoadedDocument], stop: threading.Event
+) -> Generator[AnswerEvent, None, None]:
+    """Tells how reading goes until it is over: all is read, it failed or was cancelled, it stands
+    still, or `stop` is set. A document that is read only on demand is not waited for."""
+    told = seen = coverage(engine, documents)
+    now = told_at = moved_at = time.monotonic()
+    while not is_whole(seen) and _under_way(engine, documents) and now - moved_at < STALLED_S:
+        if stop.wait(POLL_S):
+            return
+        now, before = time.monotonic(), seen
+        seen = coverage(engine, documents)
+        if seen != before:
+            moved_at = now
+        if seen != told and (now - told_at >= TOLD_EVERY_S or is_whole(seen)):
+            told, told_at = seen, now
+            yield CoverageChanged(seen)
+
+
+def _under_way(engine: AnyEngine, documents: Sequence[LoadedDocument]) -> bool:
+    for document in documents:
+        progress = engine.progress(document.tokens.key)
+        on_demand = any(one.code == "read_on_demand" for one in document.record.warnings)
+        if progress is not None and progress.status in ("queued", "reading") and not on_demand:
+            return True
+    return False
+
+
+def settle(
+    first: Answer, again: Generator[AnswerEvent, None, Answer]
+) -> Generator[AnswerEvent, None, Answer]:
+    """Makes the answer once more and confirms the first one, or puts the new one in its place."""
+    events: list[AnswerEvent] = []
+    while True:
+        try:
+            events.append(next(again))
+        except StopIteration as end:
+            made: Answer = end.value
+            break
+    timings = replace(made.timings, ttft_ms=first.timings.ttft_ms)
+    answer = replace(made, timings=timings)
+    changed = differences(first, answer)
+    if not changed:
+        yield AnswerConfirmed(answer.coverage)
+        # What was said stands, to the letter: a refusal told how much was read by then.
+        return replace(answer, answer=first.answer, checks=first.checks)
+    yield AnswerRevised(answer.coverage, changed)
+    yield from events
+    return answer
+
+
+def differences(first: Answer, second: Answer) -> tuple[Difference, ...]:
+    """What a reader would see differently: found or not, other places, other words."""
+    found: list[Difference] = []
+    if first.status == second.status == "not_found":
+        return ()
+    if (first.status == "not_found") != (second.status == "not_found"):
+        found.append("status")
+
+    def places(answer: Answer) -> list[tuple[str, int, int]]:
+        return [(one.document_id, one.start_char, one.end_char) for one in answer.citations]
+
+    if places(first) != places(second):
+        found.append("citations")
+    if first.answer != second.answer:
+        found.append("wording")
+    return tuple(found)

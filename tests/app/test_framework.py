@@ -1,0 +1,201 @@
+"""Questions that come before their documents were read: framework, then confirmed or revised."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from app import framework
+from app.answer.evidence import Found, find
+from app.ask import ask
+from app.documents import DocumentRecord, DocumentTimings, LoadedDocument
+from app.events import (
+    AnswerCompleted,
+    AnswerConfirmed,
+    AnswerDelta,
+    AnswerEvent,
+    AnswerFramework,
+    AnswerRevised,
+    CoverageChanged,
+)
+from app.framework import wait_until_read
+from app.types import AskOptions
+from backend.types import DocumentTokens, ReadProgress
+from retrieval.chunk import split
+from retrieval.clauses import outline
+from retrieval.index import SearchIndex
+from retrieval.types import Document, DocumentPage, DocumentWarning
+
+FIRST = "1. Liability\nThe total liability of the Supplier shall not exceed EUR 100,000.\n\n"
+LAST = (
+    "2. Amendment\nClause 1 is deleted and replaced by: The total liability of the Supplier shall "
+    "not exceed EUR 900,000.\n"
+)
+TOKENS = 1000
+QUESTION = "What is the cap on the total liability of the Supplier?"
+
+
+class ReadingEngine:
+    """Has read `share` of every document, more whenever it is looked at, up to `end`."""
+
+    attends_pages = True
+
+    def __init__(self, share: float = 0.2, step: float = 0.1, end: float = 1.0) -> None:
+        self.share, self.step, self.end = share, step, end
+        self.looks = 0
+
+    def progress(self, key: str) -> ReadProgress:
+        self.looks += 1
+        self.share = min(self.end, self.share + self.step)
+        done = self.share >= 1.0
+        read = int(self.share * TOKENS)
+        return ReadProgress(key, read, TOKENS, read, "done" if done else "reading")
+
+
+def loaded(text: str, *warnings: DocumentWarning) -> LoadedDocument:
+    page = DocumentPage(1, 0, len(text))
+    document = Document(text, (page,), "contract.txt", "text/plain", "en")
+    clauses = outline(text)
+    record = DocumentRecord(
+        id="doc-1", owner="local", name="contract.txt", sha256="0" * 64, size=len(text),
+        media_type="text/plain", language="en", status="in_progress", stage="reading",
+        progress_done=1, progress_total=1, progress_unit="tokens", ready_tokens=0,
+        total_tokens=TOKENS, page_count=1, warnings=warnings, error_code=None,
+        error_message=None, created_at=datetime(2026, 1, 1, tzinfo=UTC),
+        timings=DocumentTimings(1.0, 2.0, 3.0),
+    )  # fmt: skip
+    edges = np.linspace(0, len(text), TOKENS + 1).astype(np.int32)
+    return LoadedDocument(
+        record=record, text=text, pages=(page,), clauses=clauses,
+        index=SearchIndex.build(text, split(document, clauses), clauses),
+        tokens=DocumentTokens("key", tuple(range(TOKENS)), ((0, TOKENS),)),
+        token_spans=np.stack([edges[:-1], edges[1:]], axis=1), char_boxes=lambda: None,
+    )  # fmt: skip
+
+
+def answer_of(
+    engine: ReadingEngine,
+    document: LoadedDocument,
+    question: str = QUESTION,
+    **more: Any,
+) -> list[AnswerEvent]:
+    return list(
+        ask(
+            cast("Any", engine), [document], question, request_id="r1",
+            options=AskOptions(phrase=False), until_read=True, **more,
+        )
+    )  # fmt: skip
+
+
+def only(events: Sequence[AnswerEvent], kind: type[Any]) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(framework, "POLL_S", 0.005)
+    monkeypatch.setattr(framework, "TOLD_EVERY_S", 0.0)
+
+
+def knowing_more_later() -> Callable[[Sequence[LoadedDocument], str], Found]:
+    """A search that knows only the beginning of the document the first time."""
+    beginning, asked = loaded(FIRST), []
+
+    def search(documents: Sequence[LoadedDocument], question: str) -> Found:
+        asked.append(question)
+        known = [replace(beginning, record=documents[0].record)] if len(asked) == 1 else documents
+        return find(known, question)
+
+    return search
+
+
+def test_an_answer_is_told_at_once_and_confirmed_when_all_is_read() -> None:
+    events = answer_of(ReadingEngine(), loaded(FIRST + LAST))
+    kinds = [type(event) for event in events]
+    first_words, told = kinds.index(AnswerDelta), kinds.index(AnswerFramework)
+    confirmed = kinds.index(AnswerConfirmed)
+    assert first_words < told < confirmed < kinds.index(AnswerCompleted)
+    [preliminary] = only(events, AnswerFramework)
+    assert 0 < preliminary.coverage.read_tokens < TOKENS
+    assert preliminary.status == "partial"
+    steps = [one.coverage.read_tokens for one in only(events, CoverageChanged)]
+    assert steps == sorted(steps) and steps[-1] == TOKENS
+    answer = events[-1].answer  # type: ignore[union-attr]
+    assert answer.status == "answered" and answer.coverage.read_tokens == TOKENS
+    assert "still being read" not in answer.answer
+    assert "".join(one.text for one in only(events, AnswerDelta)) == answer.answer
+    assert not only(events, AnswerRevised)
+
+
+def test_a_beginning_that_misleads_is_revised() -> None:
+    events = answer_of(ReadingEngine(), loaded(FIRST + LAST), search=knowing_more_later())
+    place = next(i for i, event in enumerate(events) if isinstance(event, AnswerRevised))
+    before = "".join(one.text for one in only(events[:place], AnswerDelta))
+    after = "".join(one.text for one in only(events[place:], AnswerDelta))
+    assert "100,000" in before and "900,000" not in before
+    assert "900,000" in after
+    revised = events[place]
+    assert isinstance(revised, AnswerRevised)
+    assert "citations" in revised.changed and "wording" in revised.changed
+    answer = events[-1].answer  # type: ignore[union-attr]
+    assert answer.answer == after and answer.status == "answered"
+    assert all(check.ok for check in answer.checks)
+    for check in answer.checks:
+        assert answer.answer[check.start : check.end] == check.text
+
+
+def test_not_found_at_first_is_revised_when_the_rest_answers() -> None:
+    question = "What is the period of notice for ending the lease?"
+    rest = "2. Notice\nThe period of notice for ending the lease is ninety days.\n"
+    events = answer_of(ReadingEngine(), loaded(FIRST + rest), question, search=knowing_more_later())
+    [preliminary] = only(events, AnswerFramework)
+    assert preliminary.status == "not_found"
+    [revised] = only(events, AnswerRevised)
+    assert "status" in revised.changed
+    assert "ninety days" in events[-1].answer.answer  # type: ignore[union-attr]
+
+
+def test_not_found_stays_as_it_was_said() -> None:
+    events = answer_of(ReadingEngine(), loaded(FIRST), "Does Mars have life?")
+    assert only(events, AnswerConfirmed)
+    answer = events[-1].answer  # type: ignore[union-attr]
+    assert answer.status == "not_found" and answer.coverage.read_tokens == TOKENS
+    assert "".join(one.text for one in only(events, AnswerDelta)) == answer.answer
+
+
+def test_a_document_that_is_read_has_no_framework() -> None:
+    events = answer_of(ReadingEngine(share=1.0), loaded(FIRST))
+    assert not only(events, AnswerFramework) and not only(events, AnswerConfirmed)
+    assert events[-1].answer.status == "answered"  # type: ignore[union-attr]
+
+
+def test_cancelling_while_reading_goes_on_ends_the_wait() -> None:
+    stop = threading.Event()
+    engine = ReadingEngine(step=0.0)
+    threading.Timer(0.1, stop.set).start()
+    started = time.monotonic()
+    events = answer_of(engine, loaded(FIRST), cancelled=stop)
+    assert time.monotonic() - started < 2
+    answer = events[-1].answer  # type: ignore[union-attr]
+    assert (answer.status, answer.finish_reason) == ("partial", "cancelled")
+
+
+def test_nobody_waits_for_what_does_not_move_or_is_never_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def waited(document: LoadedDocument) -> Iterator[AnswerEvent]:
+        engine = cast("Any", ReadingEngine(step=0.0))
+        return wait_until_read(engine, [document], threading.Event())
+
+    monkeypatch.setattr(framework, "STALLED_S", 0.05)
+    assert list(waited(loaded(FIRST))) == []
+    monkeypatch.setattr(framework, "STALLED_S", 3600.0)
+    on_demand = loaded(FIRST, DocumentWarning("read_on_demand", "Not read ahead."))
+    assert list(waited(on_demand)) == []
