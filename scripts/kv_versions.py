@@ -48,10 +48,16 @@ def fixed_blocks(text: str, spans: Sequence[Range], most: int) -> tuple[Range, .
     return tuple((at, min(at + most, len(spans))) for at in range(0, len(spans), most))
 
 
-def token_blocks(tokenizer: Tokenizer, text: str, cut: Cut, most: int) -> list[tuple[int, ...]]:
-    """The tokens of each block."""
+CUTS: tuple[Cut, ...] = (cut_blocks, fixed_blocks)
+
+
+def token_blocks(tokenizer: Tokenizer, text: str, most: int) -> dict[str, list[tuple[int, ...]]]:
+    """The tokens of each block, by way of cutting."""
     ids, spans = tokenizer.encode_with_spans(text)
-    return [tuple(ids[first:last]) for first, last in cut(text, spans, most)]
+    return {
+        cut.__name__: [tuple(ids[first:last]) for first, last in cut(text, spans, most)]
+        for cut in CUTS
+    }
 
 
 def edited(text: str, source: random.Random) -> str:
@@ -72,27 +78,37 @@ def inserted(text: str, source: random.Random) -> str:
     return text[:at] + (CLAUSE_ZH if han else CLAUSE).format(*numbers) + text[at:]
 
 
-def versions(
-    tokenizer: Tokenizer, text: str, cut: Cut, most: int, places: int
-) -> dict[str, object]:
-    """Sizes of blocks, and how many of them are new in versions of the text."""
-    blocks = token_blocks(tokenizer, text, cut, most)
-    known, sizes = set(blocks), [len(block) for block in blocks]
+def versions(tokenizer: Tokenizer, text: str, most: int, places: int) -> dict[str, object]:
+    """Sizes of blocks, and how many of them are new in versions of the text, by way of cutting."""
+    blocks = token_blocks(tokenizer, text, most)
+    new: dict[tuple[str, str], list[int]] = {}
     source = random.Random(7)
-    found: dict[str, object] = {
+    for change in (edited, inserted):
+        for _ in range(places):
+            for cut, found in token_blocks(tokenizer, change(text, source), most).items():
+                fresh = len(set(found) - set(blocks[cut]))
+                new.setdefault((cut, change.__name__), []).append(fresh)
+    return {cut: _figures(blocks[cut]) | _counted(new, cut) for cut in blocks}
+
+
+def _figures(blocks: list[tuple[int, ...]]) -> dict[str, object]:
+    sizes = [len(block) for block in blocks]
+    return {
         "tokens": sum(sizes),
         "blocks": len(blocks),
         "mean_tokens": round(statistics.mean(sizes), 1),
         "least_tokens": min(sizes),
         "pages": sum(-(-size // PAGE_TOKENS) for size in sizes),
     }
-    for change in (edited, inserted):
-        new = Counter(
-            sum(block not in known for block in token_blocks(tokenizer, other, cut, most))
-            for other in (change(text, source) for _ in range(places))
-        )
-        found[change.__name__] = dict(sorted(new.items()))
-    return found
+
+
+def _counted(new: dict[tuple[str, str], list[int]], cut: str) -> dict[str, object]:
+    """How often how many blocks were new."""
+    return {
+        change: dict(sorted(Counter(counts).items()))
+        for (by, change), counts in new.items()
+        if by == cut
+    }
 
 
 def reading_seconds(engine: Engine, text: str, cut: Cut, tokens: int, owner: str) -> float:
@@ -121,10 +137,7 @@ def main() -> None:
     record: dict[str, object] = {}
     for path in args.texts:
         text = path.read_text(encoding="utf-8")
-        record[path.name] = {
-            cut.__name__: versions(tokenizer, text, cut, args.most, args.places)
-            for cut in (cut_blocks, fixed_blocks)
-        }
+        record[path.name] = versions(tokenizer, text, args.most, args.places)
     if args.read:
         text = args.texts[0].read_text(encoding="utf-8")
         with closing(open_engine(settings)) as engine:
@@ -136,7 +149,7 @@ def main() -> None:
                     )
                     for turn in range(2)
                 ]
-                for cut in (cut_blocks, fixed_blocks)
+                for cut in CUTS
             }
     sys.stdout.write(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 

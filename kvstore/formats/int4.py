@@ -70,7 +70,7 @@ class Int4Format(PackedFormat):
         least, step = parameters[0].float(), self._step(parameters[1])
         if part == 0:
             return numbers.mul_(step).add_(least)
-        groups = _widened(numbers, GROUP).unflatten(-1, (-1, GROUP))
+        groups: torch.Tensor = _widened(numbers, GROUP).unflatten(-1, (-1, GROUP))
         rows = groups.mul_(step.unsqueeze(-1)).add_(least.unsqueeze(-1))
         return rows.flatten(-2, -1)[..., :channels]
 

@@ -96,7 +96,9 @@ class PackedFormat(ABC):
         codes, *parameters = self._places(cells, channels, part)
         group = slots // (PAGE_TOKENS // parameters[0].shape[-2])
         chosen = [parameter[pages, :, :, group] for parameter in parameters]
-        return self.unpack(codes[pages, :, :, slots], chosen, part, channels).to(dtype)
+        # As bytes, since indexing may lack floating point of eight bits.
+        rows = codes.view(torch.uint8)[pages, :, :, slots].view(codes.dtype)
+        return self.unpack(rows, chosen, part, channels).to(dtype)
 
     def _places(self, cells: torch.Tensor, channels: int, part: Part) -> list[torch.Tensor]:
         """Views of the fields, each [..., rows, columns]."""
