@@ -2,8 +2,8 @@
 
 Statutes and courts' accounts of cases have weights of their own, since neither reads like a
 contract: in a statute lay words must meet the law's, in an account nearly every word of the
-question stands somewhere. A contract is less likely to answer for matters of the law that it never speaks of
-(遗产, 驾驶证). It knows the evidence and wordings, not the law.
+question stands somewhere. A contract is less likely to answer for matters of the law that it never
+speaks of (遗产, 驾驶证). It knows the evidence and wordings, not the law.
 """
 
 from __future__ import annotations
@@ -20,6 +20,12 @@ from retrieval.types import Sentence
 _UNSPOKEN = 0.5
 """Log odds lost for each matter that a contract never speaks of; measured on statute questions
 asked of contract forms."""
+_GENERAL = frozenset({
+    "civil_liability", "default_remedies", "tort", "invalid_act", "voidable_act", "agency", "sale",
+    "registration", "offer_acceptance", "standard_terms", "evidence", "mediation", "penalty",
+    "administrative", "labour_contract", "change_of_circumstances", "limitation_period",
+})  # fmt: skip
+"""Matters that any contract's questions touch in everyday words."""
 STATUTE_BIAS = -7.263
 STATUTE_WEIGHTS: Mapping[str, float] = {
     "top": 2.431, "cosine": 1.071, "known": 3.835, "title": 4.697, "concept_absent": -1.92,
@@ -45,7 +51,8 @@ def unspoken(index: SearchIndex, query: Query) -> float:
     missing = {
         matter: weight
         for matter, weight in asked_matters(query.text).items()
-        if not any(phrase in index.text for phrase in matter.phrases)
+        if matter.name not in _GENERAL
+        and not any(phrase in index.text for phrase in matter.phrases)
     }
     if not missing:
         return 0.0
