@@ -95,23 +95,22 @@ class Attachments:
     ) -> list[tuple[Citation, _Place]]:
         """Newer text first, what it replaces right behind it and marked."""
         shown: list[tuple[Citation, _Place]] = []
+        brought: list[_Place] = []
         changes = [list(self._amending(place)) for _, place in listed]
 
-        def known(place: _Place) -> bool:
-            return any(place.overlaps(other) for _, other in shown)
+        def bring(place: _Place, *, replaced: bool) -> None:
+            if not any(place.overlaps(other) for _, other in shown):
+                shown.append((self._cite(place, self._role(place), replaced=replaced), place))
+                brought.append(place)
 
         for (citation, place), amending in zip(listed, changes, strict=True):
-            if known(place):
+            if any(place.overlaps(other) for other in brought):
                 continue
             for newer, _ in amending:
-                if not known(newer):
-                    role = self._role(newer)
-                    shown.append((self._cite(newer, role), newer))
+                bring(newer, replaced=False)
             shown.append((replace(citation, replaced=any(gone for _, gone in amending)), place))
             for older, gone in self._amended(place):
-                if not known(older):
-                    role = self._role(older)
-                    shown.append((self._cite(older, role, replaced=gone), older))
+                bring(older, replaced=gone)
         return shown
 
     def _role(self, place: _Place) -> CitationRole:

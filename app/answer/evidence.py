@@ -93,7 +93,9 @@ def look_again(found: Found, documents: Sequence[LoadedDocument], question: str)
     evidence = []
     for document, one in zip(documents, found.evidence, strict=True):
         query = read_question(bridged(question, document.index.language))
-        more = missed(document.index, query, one.hits) if one.answerable else ()
+        # Of a statute every article was scored: there is no chunk that was left out.
+        whole = document.index.article_scores(query) is not None
+        more = missed(document.index, query, one.hits) if one.answerable and not whole else ()
         if more:
             hits = brought_in(one.hits, more)
             sentences = rank_sentences(document.index, query, hits)
