@@ -169,6 +169,11 @@ def test_reading_can_be_cancelled_between_blocks(engine: Engine) -> None:
     assert state.read_tokens < state.total_tokens
 
 
+def test_fp8_products_are_for_gpus(tiny_llama: Path) -> None:
+    with pytest.raises(BackendError, match="GPUs"):
+        Engine.open(make_config(tiny_llama, linear_format="fp8"))
+
+
 def test_what_cannot_fit_is_refused(engine: Engine, tiny_llama: Path) -> None:
     with pytest.raises(UnknownDocument):
         engine.generate(Request("q", QUESTION, FOUR, "nowhere", ((0, 5),)))

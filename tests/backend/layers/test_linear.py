@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from backend.layers.linear import Int8Linear, quantise_rows
+from backend.layers.linear import DenseLinear, Fp8Linear, Int8Linear, make_linear, quantise_rows
 from backend.layers.weight_only import (
     Int4WeightLinear,
     Int8WeightLinear,
     make_weight_only,
 )
+from backend.ops.row_quantise import row_quantise
 
 
 def relative_error(out: torch.Tensor, expected: torch.Tensor) -> float:
@@ -74,3 +75,33 @@ def test_weights_from_four_bits_are_kept_as_they_are(rows: int, bias: bool) -> N
     expected = torch.nn.functional.linear(x, weight, extra)
     assert relative_error(layer(x), expected) < 1e-2
     assert Int4WeightLinear.exact(weight + torch.randn_like(weight) * 1e-3, extra) is None
+
+
+@pytest.mark.parametrize("rows", [1, 7, 64])
+@pytest.mark.parametrize("bias", [False, True])
+def test_fp8_stays_close_to_the_product(rows: int, bias: bool) -> None:
+    weight, x = torch.randn(96, 64).bfloat16(), torch.randn(rows, 64).bfloat16() * 3
+    # Rows of very different size have scales of their own.
+    weight[3] *= 100
+    x[0] *= 1e-3
+    extra = torch.randn(96) if bias else None
+    out = Fp8Linear(weight, extra)(x)
+    values, scale = row_quantise(x, impl="reference")
+    weights, scales = row_quantise(weight, impl="reference")
+    quantised = (values.float() * scale) @ (weights.float() * scales).t()
+    expected = x.float() @ weight.float().t()
+    if extra is not None:
+        quantised, expected = quantised + extra, expected + extra
+    assert out.dtype == torch.bfloat16
+    assert relative_error(out, quantised) < 5e-3
+    assert relative_error(out[:, 4:], expected[:, 4:]) < 0.06
+    if extra is None:
+        assert relative_error(out[0, 4:], expected[0, 4:]) < 0.06
+
+
+def test_fp8_leaves_odd_shapes_dense() -> None:
+    made = [
+        make_linear("bfloat16", torch.device("cpu"), torch.randn(*size), form="fp8")
+        for size in ((96, 64), (97, 64), (96, 60))
+    ]
+    assert [type(layer) for layer in made] == [Fp8Linear, DenseLinear, DenseLinear]
