@@ -79,9 +79,9 @@ def check_text(
         *_dates(items, sources),
         *_clauses(items, sources, labels),
         *_figures(items, sources, spans),
-        *_names(items, [fold(_MARKS.sub(" ", span)) for span in spans]),
+        *_names(items, [fold(_MARKS.sub(" ", span)).replace('"', "'") for span in spans]),
     ]
-    computed = _computed(text, items, checks)
+    computed = _computed(text, items, checks, spans)
     results = [(check.start, check.end) for check in computed]
     checks = [*(check for check in checks if (check.start, check.end) not in results), *computed]
     for turn in turned(text, spans):
@@ -99,13 +99,17 @@ def check_text(
     )
 
 
-def _computed(text: str, items: Items, checks: Sequence[Check]) -> list[Check]:
+def _computed(
+    text: str, items: Items, checks: Sequence[Check], spans: Sequence[str]
+) -> list[Check]:
     """Results that are shown with their operands and that the cited text doesn't have, or that an
     equals sign claims: each operand must stand in the cited text, and the result must follow."""
     missing = {(check.start, check.end) for check in checks if not check.ok}
     found = []
     for equation in find_equations(text, items):
-        if (equation.start, equation.end) not in missing and not equation.exact:
+        whole = text[equation.operands[0].start : equation.end]
+        quoted = any(quotes.stands_in(whole, span) for span in spans)
+        if (equation.start, equation.end) not in missing and (quoted or not equation.exact):
             # It stands in the cited text: "pays 70%, in total 166 m²" computes nothing.
             continue
         stand = all((item.start, item.end) not in missing for item in equation.operands)

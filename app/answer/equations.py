@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import re
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 
 from dateutil.relativedelta import relativedelta
 
@@ -104,7 +104,14 @@ def _follows(operands: list[Figure | Date], operators: list[str], result: Figure
         if made is None:
             return False
         value, unit = made
-    return value == result.value and unit == result.unit
+    if value is None or result.value is None or result.number is None or unit != result.unit:
+        return False
+    # A product may be rounded to the decimals that are shown: 13.38 × 12.43 = 166.31.
+    places = result.number.as_tuple().exponent
+    rounds = not {"+", "-"} & set(operators) and isinstance(places, int) and places < 0
+    if rounds:
+        value = value.quantize(Decimal(1).scaleb(int(places)), ROUND_HALF_UP)
+    return value == result.value
 
 
 def _made(

@@ -60,8 +60,9 @@ def find_names(text: str) -> tuple[Name, ...]:
 
 
 def stands_in(name: str, sources: list[str]) -> bool:
-    """Whether the name occurs in one of the texts (folded), as a whole word where it is Latin."""
-    folded = fold(name).strip("《》")
+    """Whether the name occurs in one of the texts (folded, with single quotation marks only), as a
+    whole word where it is Latin."""
+    folded = fold(name).strip("《》").replace('"', "'")
     if folded.endswith(("'s", "’s")):
         folded = folded[:-2]
     if folded.isascii():

@@ -77,7 +77,8 @@ _ZH: tuple[tuple[Kind, str], ...] = (
 )  # fmt: skip
 # Numbers of clauses in a list of them, and page or exhibit numbers, are no figures.
 _NUMBERED = re.compile(
-    r"(?:\b(?:sections?|articles?|clauses?|paragraphs?|exhibits?|schedules?|parts?|years?|no\.)|§)\s*"
+    r"(?:\b(?:sections?|articles?|clauses?|paragraphs?|exhibits?|schedules?"
+    r"|appendix|annex|parts?|years?|no\.)|§)\s*"
     r"(?:[\d.]+(?:\([a-z0-9]+\))*\s*(?:,|and|or|to|through|-|–)*\s*)*$",
     re.IGNORECASE,
 )

@@ -37,6 +37,7 @@ def computed(text: str, span: str) -> list[Check]:
         ("50万元+8万元=58万元", SPAN_ZH),
         ("50万元加8万元等于580,000元。", SPAN_ZH),
         ("50万元×10%=5万元", SPAN_ZH),
+        ("5% × USD 1,200.50 = USD 60.03", SPAN.replace("1,200", "1,200.50")),
         ("2024年3月1日加三十日为2024年3月31日。", SPAN_ZH),
     ],
 )
