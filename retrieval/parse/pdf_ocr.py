@@ -32,8 +32,8 @@ _LONG_SIDE = 2000
 _PICTURE_SHARE = 0.5
 _FEW_CHARS = 100
 UNSURE = 0.8
-"""Lines recognised with less confidence count as garbled. On the 8 scanned book pages measured all
-body lines were above 0.96, on the blurred one of 1871 one in eight was below."""
+"""Lines recognised with less confidence count as garbled. On eight scanned pages of a Chinese book
+and one blurred English page of 1871, at most 0.5% of a page's characters were in such lines."""
 _SAME_HEIGHT = 0.35
 
 
