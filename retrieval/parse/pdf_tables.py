@@ -21,8 +21,8 @@ from retrieval.parse.pdf_lines import Line, Region
 from retrieval.parse.pdf_rows import rows_of
 
 _PROSE_CHARS = 160
-"""A cell with more text than that, on several full lines, is prose: read as one row it would put two
-clauses side by side into one sentence."""
+"""A cell with more text than that, on several full lines, is prose: read as one row it would put
+two clauses side by side into one sentence."""
 _PROSE_LINES = 4
 _FULL = 0.65
 _OPEN_LINES = 3
