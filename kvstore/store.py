@@ -132,6 +132,9 @@ class KVStore:
         room for it yet and calls its `wake` when it has."""
         if self._disk is None:
             return False
+        for key in self._disk.uncopied():
+            if key in self._blocks:
+                self._unsaved[key] = None
         while self._unsaved:
             key = next(iter(self._unsaved))
             if self._save(key):

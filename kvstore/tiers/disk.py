@@ -57,7 +57,8 @@ class DiskTier:
 
     A document whose layout was given (`enrol`) gets its blocks written; any block whose key is
     there can be fetched, whichever document of its owner it came with. `wake` is called, from
-    another thread, when a fetched block has come or there is room for more to write.
+    another thread, when a fetched block has come or there is room for more to write, or a block to
+    be saved from memory after all.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class DiskTier:
         self._queued_bytes = 0
         self._busy = False
         self._short_of_room = False
+        self._uncopied: list[bytes] = []
         self._asked: deque[bytes] = deque()
         self._fetching: bytes | None = None
         self._arrived: OrderedDict[bytes, tuple[bytearray, Sequence[int], Place]] = OrderedDict()
@@ -168,6 +170,13 @@ class DiskTier:
         with self._changed:
             for place in self._shelf.lacking(key):
                 self._push(_Job("save", *place, data))
+
+    def uncopied(self) -> list[bytes]:
+        """Blocks that could not be copied from another file, since the last call: they lack a place
+        again and can be saved from memory. `wake` tells of them."""
+        with self._changed:
+            found, self._uncopied = self._uncopied, []
+            return found
 
     def missed(self, reason: str) -> None:
         """Count a block that could not be saved."""
@@ -359,9 +368,10 @@ class DiskTier:
             with self._changed:
                 self._busy = False
                 self._queued_bytes -= sum(job.size for job in batch)
-                short, self._short_of_room = self._short_of_room, False
+                wanted = self._short_of_room or bool(self._uncopied)
+                self._short_of_room = False
                 self._changed.notify_all()
-            if short:
+            if wanted:
                 self._wake()
 
     def _next_batch(self) -> list[_Job]:
@@ -416,6 +426,7 @@ class DiskTier:
                 return memoryview(got[0])
         with self._changed:
             job.entry.queued.discard(job.index)
+            self._uncopied.append(key)
         return None
 
     def _make_room(self, entry: Entry) -> bool:

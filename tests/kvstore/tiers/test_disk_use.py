@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
+from kvstore.errors import BadKVFile
 from kvstore.keys import block_key
 from kvstore.store import KVStore
 from kvstore.tiers.disk import DiskTier
@@ -71,6 +74,37 @@ def test_a_block_that_cannot_be_copied_is_left_out(
     assert not store.disk.contains(lost)
     assert store.disk.counters.unsaved["copy"] == 1
     assert store.disk.contains(take_in(store, 1)), "the next one is kept"
+    store.check_integrity()
+
+
+@pytest.mark.parametrize("harm", ["damaged", "deleted"])
+def test_a_block_whose_copy_fails_is_saved_from_memory(store: KVStore, harm: str) -> None:
+    """A second document shares the block, and the first one's file goes before it was copied."""
+    disk = store.disk
+    assert disk is not None
+    key = take_in(store, 0)
+    woken = threading.Event()
+    disk._wake = woken.set
+    ids = store.block(key).token_ids
+    read = DocumentFile.read
+
+    def gone(file: DocumentFile, index: int) -> tuple[bytearray, array[int]]:
+        if harm == "damaged":
+            raise BadKVFile(file.data, "missing", "it is gone")
+        disk.forget("d0")
+        return read(file, index)
+
+    layout = DocumentLayout("other", (key,), ((0, len(ids)),), ids)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DocumentFile, "read", gone)
+        store.enrol(layout.document, layout.keys, layout)
+        assert disk.settle()
+    assert not disk.contains(key)
+    assert woken.is_set(), "the engine must come and save it"
+    while store.spill():
+        pass
+    assert disk.settle()
+    assert disk.contains(key)
     store.check_integrity()
 
 

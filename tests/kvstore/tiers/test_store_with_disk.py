@@ -197,9 +197,9 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule()
     def settle(self) -> None:
-        while self.store.spill():
-            pass
         assert self.disk.settle()
+        while self.store.spill():
+            assert self.disk.settle()
         for name in self.enrolled:
             for key in LAYOUTS[name].keys:
                 if self.store.contains(key):
