@@ -31,7 +31,7 @@ class CueScores:
 
     def __init__(
         self,
-        spans: Sequence[Span],
+        starts: Sequence[int],
         chunks: NDArray[np.int64],
         odds: NDArray[np.float64],
         model: CueModel | None = None,
@@ -44,7 +44,7 @@ class CueScores:
         self.lean = best.lean if best is not None else 0.0
         self.odds = odds
         self._chunks = chunks
-        self._starts = [start for start, _ in spans]
+        self._starts = starts
         ranks = np.empty(len(odds), dtype=np.int64)
         ranks[np.argsort(-odds, kind="stable")] = np.arange(len(odds))
         self._ranks = ranks
@@ -94,7 +94,7 @@ class CueIndex:
         model: CueModel | None,
     ) -> None:
         self._model = model
-        self._spans: tuple[Span, ...] = ()
+        self._starts: tuple[int, ...] = ()
         self._chunks = np.zeros(0, dtype=np.int64)
         self._scores = np.zeros((0, 0), dtype=np.float32)
         if model is None:
@@ -103,17 +103,17 @@ class CueIndex:
         values: list[float] = []
         places: list[int] = []
         ends = [0]
-        spans: list[Span] = []
+        starts: list[int] = []
         inside: list[int] = []
-        for sentence in cue_sentences(text, chunks, clauses, titles, columns):
-            places.extend(columns[term] for term in sentence.terms)
+        for sentence in cue_sentences(text, chunks, clauses, titles, model.wording):
+            places.extend(map(columns.__getitem__, sentence.terms))
             values.extend([sentence.length**-0.5] * len(sentence.terms))
             ends.append(len(places))
-            spans.append(sentence.span)
+            starts.append(sentence.span[0])
             inside.append(sentence.chunk)
-        shape = (len(spans), len(columns))
+        shape = (len(starts), len(columns))
         matrix = csr_matrix((np.array(values, dtype=np.float32), places, ends), shape=shape)
-        self._spans = tuple(spans)
+        self._starts = tuple(starts)
         self._chunks = np.array(inside, dtype=np.int64)
         self._scores = model.scores(matrix)
 
@@ -121,7 +121,7 @@ class CueIndex:
         """Every sentence against the matters that the question asks for."""
         matched = self._model.match(query) if self._model is not None else ()
         if not matched:
-            return CueScores(self._spans, self._chunks, np.zeros(len(self._spans)))
+            return CueScores(self._starts, self._chunks, np.zeros(len(self._starts)))
         columns = [one.strength * self._scores[:, one.place].astype(np.float64) for one in matched]
         odds = np.clip(np.max(columns, axis=0), -SURE, SURE)
-        return CueScores(self._spans, self._chunks, odds, self._model, matched[0])
+        return CueScores(self._starts, self._chunks, odds, self._model, matched[0])

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from retrieval.cue_terms import Wording
 from retrieval.errors import RetrievalError
 from retrieval.query import Query, read_question
 
@@ -74,6 +75,7 @@ class CueModel:
         self.answer = answer
         known = sorted({term for matter in matters for term in matter.cues})
         self.columns = {term: column for column, term in enumerate(known)}
+        self.wording = Wording(known)
         weights = np.zeros((len(known), len(matters)), dtype=np.float32)
         for place, matter in enumerate(matters):
             for term, weight in matter.cues.items():

@@ -36,6 +36,8 @@ def _fold_character(character: str) -> str:
 
 def fold(text: str) -> str:
     """NFKC, lower case, simplified Chinese, plain quotes and dashes."""
+    if text.isascii():
+        return text.lower()
     return unicodedata.normalize("NFKC", text).translate(_QUOTES).translate(_simplified()).lower()
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property, lru_cache
 
 from retrieval.folding import fold, fold_in_place, fold_width
 from retrieval.numerals import NUMERAL_CLASS, chinese_number
@@ -63,13 +64,27 @@ class Identifier:
 
 
 class Reading:
-    """A document's text in the spellings that identifiers are looked for in."""
+    """A document's text in the spellings that identifiers are looked for in, each made when it is
+    first needed."""
 
     def __init__(self, text: str) -> None:
-        self.wide = fold_width(text)
-        self.folded = fold(text)
-        self.squeezed = re.sub(r"\s+", " ", self.folded)
-        self._words = {word.stem for word in words(self.folded)}
+        self._text = text
+
+    @cached_property
+    def wide(self) -> str:
+        return fold_width(self._text)
+
+    @cached_property
+    def folded(self) -> str:
+        return fold(self._text)
+
+    @cached_property
+    def squeezed(self) -> str:
+        return re.sub(r"\s+", " ", self.folded)
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return frozenset(word.stem for word in words(self.folded))
 
     def knows(self, word: str) -> bool:
         """Whether the document has an English word, in another form or slightly misspelt too."""
@@ -188,10 +203,16 @@ def identifiers(question: str) -> Iterator[Identifier]:
         yield from (_name(name) for name in names if not _is_legal(name))
 
 
+@lru_cache(maxsize=4)
+def _reading(text: str) -> Reading:
+    """The spellings of the documents asked last: making them takes longer than a question."""
+    return Reading(text)
+
+
 def absent_things(text: str, question: str) -> tuple[str, ...]:
     """What the question names exactly and `text` never speaks of, as the question writes it."""
     named = list(identifiers(question))
     if not named:
         return ()
-    document = Reading(text)
+    document = _reading(text)
     return tuple(dict.fromkeys(one.surface for one in named if one.absent_from(document)))

@@ -35,7 +35,7 @@ from sklearn.linear_model import LogisticRegression
 
 from retrieval.chunk import split
 from retrieval.clauses import outline
-from retrieval.cue_terms import CueSentence, Everything, cue_sentences
+from retrieval.cue_terms import CueSentence, Wording, cue_sentences
 from retrieval.cues import CueModel, Matter
 from retrieval.stems import stem
 from retrieval.titles import ClauseTitles
@@ -83,7 +83,7 @@ def marked(data: dict[str, Any]) -> Marked:
     clauses = outline(text)
     page = DocumentPage(1, 0, len(text))
     chunks = split(Document(text, (page,), data["title"], "text/plain", "en"), clauses)
-    found = cue_sentences(text, chunks, clauses, ClauseTitles(clauses), Everything())
+    found = cue_sentences(text, chunks, clauses, ClauseTitles(clauses), Wording())
     golds: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for question in data["qas"]:
         spans = zip(question["answer_starts"], question["answers"], strict=True)
@@ -118,7 +118,7 @@ def holds(span: tuple[int, int], golds: Iterable[tuple[int, int]]) -> bool:
     return any(2 * (min(right, b) - max(left, a)) >= min(right - left, b - a) for a, b in golds)
 
 
-class Wording:
+class Rows:
     """The sentences of the documents as rows over general wording."""
 
     def __init__(self, documents: Sequence[Marked]) -> None:
@@ -150,7 +150,7 @@ def _regression(rows: csr_matrix, marks: NDArray[np.bool_]) -> LogisticRegressio
 
 
 def learn(
-    name: str, asks: Sequence[str], documents: Sequence[Marked], wording: Wording, seed: int = 0
+    name: str, asks: Sequence[str], documents: Sequence[Marked], wording: Rows, seed: int = 0
 ) -> Matter | None:
     """The cues of one matter; None when fewer than two sentences are marked."""
     rng = np.random.default_rng(seed)
@@ -185,7 +185,7 @@ def learn(
 
 def matters(documents: Sequence[Marked], asks: dict[str, tuple[str, ...]]) -> list[Matter]:
     """Learns every matter in `asks` from `documents`."""
-    wording = Wording(documents)
+    wording = Rows(documents)
     found = (learn(name, asks[name], documents, wording) for name in sorted(asks))
     return [matter for matter in found if matter is not None]
 

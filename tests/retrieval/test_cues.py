@@ -11,7 +11,7 @@ import pytest
 
 from retrieval.chunk import split
 from retrieval.clauses import outline
-from retrieval.cue_terms import Everything, cue_sentences
+from retrieval.cue_terms import Wording, cue_sentences
 from retrieval.cues import CueModel, Linear, Matter, cue_model, read_cues
 from retrieval.errors import RetrievalError
 from retrieval.index import SearchIndex
@@ -51,7 +51,7 @@ def test_sentence_offers_its_words_headings_opening_and_shapes() -> None:
     clauses = outline(TEXT)
     document = Document(TEXT, (DocumentPage(1, 0, len(TEXT)),), "x", "text/plain", "en")
     chunks = split(document, clauses)
-    found = list(cue_sentences(TEXT, chunks, clauses, ClauseTitles(clauses), Everything()))
+    found = list(cue_sentences(TEXT, chunks, clauses, ClauseTitles(clauses), Wording()))
     law = next(one for one in found if "governed by" in TEXT[slice(*one.span)])
     assert {"govern by", "state of oregon", "h:law"} <= set(law.terms)
     item = next(one for one in found if TEXT[slice(*one.span)].startswith("(b)"))
@@ -64,7 +64,7 @@ def test_only_known_wording_is_kept() -> None:
     clauses = outline(TEXT)
     document = Document(TEXT, (DocumentPage(1, 0, len(TEXT)),), "x", "text/plain", "en")
     found = cue_sentences(
-        TEXT, split(document, clauses), clauses, ClauseTitles(clauses), {"govern by"}
+        TEXT, split(document, clauses), clauses, ClauseTitles(clauses), Wording(["govern by"])
     )
     assert [one.terms for one in found if one.terms] == [("govern by",)]
 
