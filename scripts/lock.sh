@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes constraints.txt: the exact version of everything that `make setup` installs.
+# Writes constraints.txt: the exact version of everything that `make setup` installs, and of `ocr`.
 #
 #   sh scripts/lock.sh PYTHON
 #
@@ -20,10 +20,10 @@ venv="$environment/venv/bin/python"
 "$venv" -m pip install --quiet --upgrade pip
 sh scripts/install_torch.sh "$venv"
 "$venv" -m pip install --quiet --constraint "$held" hatchling editables
-"$venv" -m pip install --quiet --constraint "$held" --no-build-isolation --editable '.[dev,postgres]'
+"$venv" -m pip install --quiet --constraint "$held" --no-build-isolation --editable '.[dev,postgres,ocr]'
 
 {
-    echo '# The exact version of everything that `make setup` installs. Written by `make lock`.'
+    echo '# The exact version of everything that `make setup` installs, and of the extra `ocr`. Written by `make lock`.'
     echo '# torch and triton are changed by hand, together: torch'"'"'s CUDA build demands this triton.'
     echo '# torch has no local label (+cpu), so that the pin fits the CPU and the CUDA build.'
     "$venv" -m pip freeze --all --exclude-editable | sed 's/^\(torch==[^+]*\)+.*/\1/'
