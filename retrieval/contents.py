@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-_LEADERS = re.compile(r"(?:\.{3,}|…{2,}|·{3,}|(?:\. ){3,})\s*\d{1,4}\s*$")
+_LEADERS = re.compile(r"(?:\.{3,}|…+|·{3,}|(?:\. ){3,})\s*\d{1,4}\s*$")
 _ENTRY = re.compile(
     r"(?:^|\s)\d{1,2}(?:\.\d{1,2}){0,2}\.?\s+[A-Z][A-Za-z'’,/&() -]{2,80}?\s+\d{1,3}(?=\s|$)"
 )

@@ -9,6 +9,7 @@ def test_entries_with_page_numbers_are_contents() -> None:
     assert is_contents("4.1   Quality Agreement 35 4.2   Manufacturing Standards 35 4.3 Other 36")
     assert is_contents("1. Definitions ........ 3\n2. Term ........ 5")
     assert is_contents_line("第一条 定义 ……………… 3")
+    assert is_contents_line("23. Insurance … 14")
 
 
 def test_clauses_are_no_contents() -> None:
