@@ -110,13 +110,25 @@ class Completions:
             thread.start()
         return run
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is being generated."""
+        with self._lock:
+            return not self._live
+
+    def stop_all(self) -> None:
+        """Ends every run."""
+        with self._lock:
+            runs = tuple(self._runs)
+        for run in runs:
+            run.cancel()
+
     def close(self, timeout: float = 10.0) -> None:
         """Cancels every run and waits for its end; no run can be started afterwards."""
         with self._lock:
             self._closed = True
-            runs, threads = tuple(self._runs), tuple(self._threads)
-        for run in runs:
-            run.cancel()
+            threads = tuple(self._threads)
+        self.stop_all()
         deadline = time.monotonic() + timeout
         for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))

@@ -1,7 +1,8 @@
 """`fineprint serve`: the REST API and the page in one process.
 
-Nothing is opened before the port is ours, and the port is opened only when the engine is warm: who
-can connect can ask. The first SIGTERM or Ctrl-C lets running requests end for GRACE_SECONDS.
+Nothing is opened before the port is ours, and the port is opened only when the model is loaded: who
+can connect can ask. The server says that it is ready once the model has answered a first prompt.
+How it ends is told in `ui.draining`.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ import signal
 import socket
 from contextlib import ExitStack
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from app.cli.reporting import BAD_INPUT, DataDirOption, ModelOption, fail, note, reporting
+from ui.ending import Ending
 
 if TYPE_CHECKING:
     from app.settings import Settings
 
 GRACE_SECONDS = 5
+"""For the last bytes of replies, once all answers are over."""
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 WILDCARDS = frozenset({"0.0.0.0", "::"})
 SAMPLES = Path(__file__).parent.parent / "samples"
@@ -48,8 +50,10 @@ def command(
     with reporting(as_json=False), ExitStack() as stack:
         settings = load_settings(host=host, port=port, model=model, data_dir=data_dir)
         listener = stack.enter_context(bind(settings.host, settings.port))
-        signal.signal(signal.SIGTERM, _leave)
-        _serve(settings, listener, pull=pull, sample=sample)
+        ending = Ending()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, ending.leave)
+        _serve(settings, listener, ending, pull=pull, sample=sample)
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -80,7 +84,9 @@ def _remedy(error: OSError) -> str:
     return "Give --host an address of this machine, such as 127.0.0.1, or 0.0.0.0 for all."
 
 
-def _serve(settings: Settings, listener: socket.socket, *, pull: bool, sample: bool) -> None:
+def _serve(
+    settings: Settings, listener: socket.socket, ending: Ending, *, pull: bool, sample: bool
+) -> None:
     # Here, not above: the command line must not wait for the engine's libraries to load.
     import uvicorn
 
@@ -89,8 +95,8 @@ def _serve(settings: Settings, listener: socket.socket, *, pull: bool, sample: b
     from app.logs import configure_logging
     from app.models import resolve
     from app.services import open_services
-    from app.warm_up import warm_up
     from ui.app import mount
+    from ui.draining import DrainingServer, Work
 
     configure_logging(settings)
     if pull:
@@ -100,7 +106,6 @@ def _serve(settings: Settings, listener: socket.socket, *, pull: bool, sample: b
     host, port = listener.getsockname()[:2]
     url = f"http://{_in_url('127.0.0.1' if host in WILDCARDS else host)}:{port}"
     with open_services(settings, serve=True) as services:
-        warm_up(services.engine)
         if sample:
             for path in sample_files():
                 record, known = services.library.add(path, path.name)
@@ -114,27 +119,15 @@ def _serve(settings: Settings, listener: socket.socket, *, pull: bool, sample: b
             server_header=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
-
-        class Server(uvicorn.Server):
-            """Says where it is once it can be reached."""
-
-            async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-                await super().startup(sockets)
-                note(f"Fineprint is at {url} (API: {url}/docs). Ctrl-C stops it.")
-
-        # Once it has stopped, uvicorn raises the signal again. By then it has been obeyed, and what
-        # is open must still be closed by the blocks around.
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, _obeyed)
-        Server(config).run(sockets=[listener])
-
-
-def _leave(number: int, _: FrameType | None) -> None:
-    raise SystemExit(128 + number)
-
-
-def _obeyed(number: int, _: FrameType | None) -> None:
-    return None
+        server = DrainingServer(
+            config,
+            ending,
+            Work(services, api.state.runs, api.state.completions),
+            ready=f"Fineprint is at {url} (API: {url}/docs). Ctrl-C stops it.",
+        )
+        server.run(sockets=[listener])
+        if server.failure is not None:
+            raise server.failure
 
 
 def sample_files() -> tuple[Path, ...]:
