@@ -28,9 +28,9 @@ from sklearn.model_selection import GroupKFold
 
 from retrieval import cases
 
-_KEPT = 300
+_KEPT = 600
 _FEWEST_CASES = 3
-_PENALTY = 0.1
+_PENALTY = 0.2
 _WORDING_SCALE = 0.7
 """Wordings are penalised twice as much as the features."""
 _FOLDS = 10
