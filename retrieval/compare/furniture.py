@@ -28,6 +28,8 @@ _TAIL = re.compile(r"(?<=\s)[-–]\s?(\d{1,4})\s?[-–]\s*$")
 _CONTENTS = re.compile(
     r"(?P<leader>\s*(?:\.{3,}|(?:\.\s){3,}|…+|·{3,}|\t+)\s*)(?P<page>\d{1,4}|[ivxl]{1,6})\s*$"
 )
+# What Word prints around its pages, as our DOCX reader marks it; a PDF of the contract lacks it.
+_MARGIN = re.compile(r"\[(?:header|footer)\] ")
 _MIN_RUN = 3
 _PAGE_CHARS = 600
 _BESIDE = 3
@@ -51,6 +53,7 @@ def find_furniture(text: str, pages: Sequence[DocumentPage]) -> Furniture:
     ]
     spans = list(numbered.values())
     spans += _repeated(text, lines, numbered, pages)
+    spans += [(start, end) for start, end in lines if _MARGIN.match(text, start, end)]
     for match, start in contents:
         spans.append((start + match.start(), start + match.end()))
     return Furniture(

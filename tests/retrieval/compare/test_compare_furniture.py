@@ -45,3 +45,8 @@ def test_repeated_lines_at_the_borders_of_pages() -> None:
 def test_page_numbers_of_a_table_of_contents() -> None:
     text = "Contents\n1. Term ........ 3\n2. Price ....... 14\n"
     assert [part.strip(" .") for part in left_out(text)] == ["3", "14"]
+
+
+def test_headers_and_footers_of_a_docx_are_furniture() -> None:
+    text = "1. Fee\nThe fee is EUR 5. See [header] above.\n[header] Contract No. 7\n[footer] Draft"
+    assert left_out(text) == ["[header] Contract No. 7", "[footer] Draft"]
