@@ -27,7 +27,7 @@ from retrieval.query import Query, read_question
 
 _FILE = Path(__file__).with_name("cues.json")
 _KEYS = {"asks", "bias", "lean", "cues"}
-_UNLIKE, _ALIKE = 0.45, 0.75
+_UNLIKE, _ALIKE = 0.55, 0.75
 """Cosines of a question with the wording of a matter below and above which it is none or all."""
 _AS_GOOD = 0.9
 """A second matter counts when it is matched at least this share as well as the best one."""

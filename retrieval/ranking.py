@@ -25,7 +25,9 @@ from retrieval.query import Query
 from retrieval.sentences import Span, split
 from retrieval.types import Hit, Language, Sentence
 
-_TOP_CHUNKS: Mapping[Language, int] = {"en": 10, "zh": 6}
+_TOP_CHUNKS = 6
+_TOP_CHUNKS_LEARNED = 10
+"""Chunks looked into: more of them where learned cues tell the quotes apart."""
 _NUMBER_ONLY = re.compile(r"^[\s\d.()（）a-zA-Z第一二三四五六七八九十百条章节、．:：-]{0,14}$")
 
 WEIGHTS: Mapping[Language, Mapping[str, float]] = {
@@ -75,7 +77,7 @@ def candidates(index: SearchIndex, query: Query, hits: Sequence[Hit]) -> Iterato
     named = [clause for ref in query.clauses for clause in index.numbers.find(ref)[:1]]
     weights = [unit_weight(unit, index.keywords.idf) for unit in query.units]
     cues = index.cues(query)
-    for hit in hits[: _TOP_CHUNKS[query.language]]:
+    for hit in hits[: _TOP_CHUNKS if cues.model is None else _TOP_CHUNKS_LEARNED]:
         inside = [s for s in starts if hit.chunk.start < s < hit.chunk.end]
         spans = split(index.text, hit.chunk.start, hit.chunk.end, inside)
         share = hit.score / hits[0].score
