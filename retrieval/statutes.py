@@ -42,7 +42,7 @@ WEIGHTS: Mapping[str, float] = {
     "words": 0.6, "covered": 1.1, "near": 0.4, "kind": 0.4, "length": 0.16, "purpose": -0.6,
     "grade": 0.45, "chapter": 0.35,
 }  # fmt: skip
-"""Of the features in `Articles.scores`, found by search over the dev statutes."""
+"""Of the features in `Articles.features`, found by `scripts.fit_articles`."""
 
 _ODDS = -5.24, 1.93, 0.94
 """Log odds that a passage answers: at score 0, for each point of it, of the first passage."""
@@ -137,17 +137,16 @@ class Articles:
             return None
         return cls(text, clauses, chunks)
 
-    def scores(self, query: Query) -> Scores:
-        """One score per article, comparable within one question; 0 for those far from the best.
+    def features(self, query: Query) -> dict[int, dict[str, float]]:
+        """The features of the articles that match best by words, by their number.
 
         `words`: match of words and concepts; `covered`: share of the question's content in the
         article; `near`: match of the better neighbour; `kind`: holds the kind of fact asked for;
         `length`: log of its characters; `purpose`: says what the statute is for; `grade`: holds a
         grade that is asked for; `chapter`: match of the chapter's best articles.
         """
-        folded = fold(query.text)
         named = asked_matters(query.text)
-        wanted = set(grades(folded))
+        wanted = set(grades(fold(query.text)))
         asked = dict(query.terms)
         asked.update({matter.term: _WORD_WEIGHT * weight for matter, weight in named.items()})
         asked.update(dict.fromkeys(wanted, _GRADE_WEIGHT))
@@ -160,14 +159,14 @@ class Articles:
         idf = self._keywords.idf
         weights = [unit_weight(unit, idf) for unit in query.units]
         total = sum(weights) or 1.0
-        score = np.zeros(len(self.spans))
+        found: dict[int, dict[str, float]] = {}
         for place in map(int, order[:_LOOKED_AT]):
             if base[place] <= 0.0:
                 break
             start, end = self.spans[place]
             own, body = self._terms[place], self._wide[place]
             covers = (unit_cover(unit, own) for unit in query.units)
-            found = {
+            found[place] = {
                 "words": float(words[place]),
                 "covered": sum(c * w for c, w in zip(covers, weights, strict=True)) / total,
                 "near": float(near[place]),
@@ -177,6 +176,12 @@ class Articles:
                 "grade": float(not wanted.isdisjoint(own)),
                 "chapter": float(chapter[self._chapters[place]]),
             }
+        return found
+
+    def scores(self, query: Query) -> Scores:
+        """One score per article, comparable within one question; 0 for those far from the best."""
+        score = np.zeros(len(self.spans))
+        for place, found in self.features(query).items():
             score[place] = sum(weight * found[name] for name, weight in WEIGHTS.items())
         return score
 
