@@ -29,6 +29,7 @@ from app.workers import Worker
 if TYPE_CHECKING:
     from app.engines import AnyEngine
     from app.remote.engine import RemoteEngine
+    from app.remote.servers import Servers
     from backend.engine import Engine
     from backend.engine_config import EngineConfig
 
@@ -116,18 +117,11 @@ def open_remote_engine(settings: Settings) -> RemoteEngine:
 
     Raises ModelUnavailable, UnknownModel, CheckpointError, BadSettings for an unreadable key."""
     from app.remote.engine import RemoteEngine
-    from app.remote.servers import Servers
     from backend.loader import load_checkpoint
 
     checkpoint = load_checkpoint(resolve(settings))
-    servers = Servers(
-        settings.remote_servers,
-        settings.remote_model or "",
-        api_key=_key(settings.remote_key_file),
-        timeout_s=settings.remote_timeout_s,
-    )
     engine = RemoteEngine(
-        servers,
+        open_servers(settings),
         checkpoint.tokenizer,
         checkpoint.fingerprint,
         context_tokens=settings.remote_context_tokens,
@@ -135,6 +129,19 @@ def open_remote_engine(settings: Settings) -> RemoteEngine:
     for problem in engine.check():
         _log.warning("model server not usable now: %s", problem)
     return engine
+
+
+def open_servers(settings: Settings) -> Servers:
+    """Connections to the model servers that the settings name; nothing is asked yet. Raises
+    BadSettings for an unreadable key."""
+    from app.remote.servers import Servers
+
+    return Servers(
+        settings.remote_servers,
+        settings.remote_model or "",
+        api_key=_key(settings.remote_key_file),
+        timeout_s=settings.remote_timeout_s,
+    )
 
 
 def _key(path: Path | None) -> str:

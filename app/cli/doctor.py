@@ -12,7 +12,7 @@ from app.cli.reporting import FAILURE, DataDirOption, JsonOption, ModelOption, e
 def command(
     as_json: JsonOption = False, model: ModelOption = None, data_dir: DataDirOption = None
 ) -> None:
-    """Check Python, torch, CPU, memory, disk, model, database and port. Changes nothing."""
+    """Check this machine, the model, GPUs, database, locks and port. Changes nothing."""
     from app.cli.examination import examine
     from app.settings import load_settings
 
