@@ -6,9 +6,10 @@ those of the old one, token for token.
 
 The range is halved again and again, as a treap is built of random priorities (Seidel and Aragon,
 "Randomized Search Trees", Algorithmica 16, 1996), until no part is too long: each time at the best
-place, and among equals at the one whose following words have the smallest hash. A chain of cuts
-from the left, as in FastCDC (Xia et al., USENIX ATC 2016), was tried on 18 long documents: where
-540 paragraphs were put in, more than three blocks changed in 4 to 22% of cases, here in 0.9%.
+place, and among equals at the one whose following words have the smallest hash. Cutting from
+the left, each time at the best place in reach, was tried on 18 long documents: where 540 paragraphs
+were put in, more than three blocks changed in 4 to 22% of cases, here in 0.9%
+(docs/benchmarks/kv-versions.md).
 
 It knows no tokenizer: token places come as character spans.
 """
@@ -29,9 +30,9 @@ Range = tuple[int, int]
 _LINE = re.compile(r"\n(?=[^\s])|\n\s+(?=\S)")
 _SENTENCE = re.compile(r"[.;:!?]\s+|[。；！？]")
 _LEAST_SHARE = 3 / 8
-"""Of the longest block is the shortest. With a quarter, blocks are shorter on average; with half
-there is no choice left where a part is just too long, and a paragraph put in changed up to eight
-blocks."""
+"""Of the longest block is the shortest. With a quarter, blocks are shorter on average; with seven
+sixteenths there is little choice left where a part is just too long, and a paragraph put in changed
+up to eight blocks."""
 _HASHED = 32
 """Characters that decide between equal places. An edit there may move the cut."""
 _CLAUSE, _LINE_START, _SENTENCE_START, _ANY = range(4)
