@@ -7,6 +7,7 @@ leaves no duplicates, and a stage that fails leaves nothing. Does not know threa
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import asdict
@@ -261,6 +262,13 @@ class Ingestor:
     def cancel(self, job: Job) -> None:
         """The job ends because someone asked for it."""
         self._end(job, "cancelled")
+
+    def remove_if_deleted(self, job: Job) -> None:
+        """Removes what was written for a document that was deleted meanwhile."""
+        with self.database.read() as session:
+            if find_document(session, job.document_id) is not None:
+                return
+        shutil.rmtree(self.folder(job.document_id), ignore_errors=True)
 
     def folder(self, document_id: str) -> Path:
         """Where the derived files of a document lie."""

@@ -5,6 +5,7 @@ Two questions on one document build it once. Does not know jobs.
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -55,17 +56,39 @@ class Loader:
         with self._lock:
             building = self._building.setdefault(key, threading.Lock())
         with building:
-            with self._lock:
-                loaded = self._kept.get(key)
-            if loaded is None:
-                loaded = self._build(document_id, key[1])
-            with self._lock:
-                self._kept[key] = loaded
-                self._kept.move_to_end(key)
-                while len(self._kept) > self.settings.documents_in_memory:
-                    self._kept.popitem(last=False)
-                self._building.pop(key, None)
+            try:
+                loaded = self._kept_or_built(key)
+            finally:
+                # Also when it failed, or every failure would leave its lock here.
+                with self._lock:
+                    if self._building.get(key) is building:
+                        del self._building[key]
         return replace(loaded, record=record)
+
+    def _kept_or_built(self, key: Key) -> LoadedDocument:
+        with self._lock:
+            loaded = self._kept.get(key)
+        built = loaded is None
+        if loaded is None:
+            loaded = self._build(*key)
+        with self._lock:
+            self._kept[key] = loaded
+            self._kept.move_to_end(key)
+            while len(self._kept) > self.settings.documents_in_memory:
+                self._kept.popitem(last=False)
+        if built:
+            self._require_there(key[0])
+        return loaded
+
+    def _require_there(self, document_id: str) -> None:
+        """Raises NotFound for a document that was deleted while it was built, and removes what that
+        wrote. One that is deleted later is removed by who deletes it, rows first, files after."""
+        with self.database.read() as session:
+            if find_document(session, document_id) is not None:
+                return
+        shutil.rmtree(self.settings.derived_dir / document_id, ignore_errors=True)
+        self.drop(document_id)
+        raise NotFound(f"There is no document {document_id} any more.")
 
     def _build(self, document_id: str, version_id: int) -> LoadedDocument:
         with self.database.read() as session:

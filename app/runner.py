@@ -279,10 +279,17 @@ class _Guard:
             self._settle(error)
         except LeaseLost:
             log.info("job %s is no longer ours", self.job.id)
+            self._tidy()
         except Exception as problem:
             # The job stays open in our name; it is freed when this process ends.
             log.error("can't write the end of job %s", self.job.id, exc_info=problem)
         return True
+
+    def _tidy(self) -> None:
+        try:
+            self.runner.ingestor.remove_if_deleted(self.job)
+        except AppError as error:
+            log.warning("files of job %s may be left: %s", self.job.id, error)
 
     def _settle(self, error: Exception) -> None:
         ingestor = self.runner.ingestor
