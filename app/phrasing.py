@@ -21,6 +21,7 @@ from app.answer.acceptance import acceptable, answers, repeats
 from app.answer.checks import check_text
 from app.answer.citations import resolve_markers, without_markers
 from app.answer.evidence import Found
+from app.attempts import both, spent
 from app.events import AnswerDelta, AnswerEvent, CheckDone
 from app.prompt import STOPS, PromptPlan, Span, evidence_ranges, plan_prompt
 from app.sentences import SentenceStream
@@ -57,7 +58,7 @@ class Phrasing:
             # Silence or a quote said again: what the first attempt claimed still fails.
             again = replace(again, use=self.use, refused=self.refused)
         return replace(
-            again, usage=_both(self.usage, again.usage), timings=_spent(self.timings, again.timings)
+            again, usage=both(self.usage, again.usage), timings=spent(self.timings, again.timings)
         )
 
 
@@ -280,26 +281,3 @@ def _notice(finish: str, language: Language) -> str:
     if finish == "repetition":
         return wording.stopped_repeating(language)
     return ""
-
-
-def _both(one: Usage | None, other: Usage | None) -> Usage | None:
-    if one is None or other is None:
-        return other or one
-    return Usage(
-        one.prompt_tokens + other.prompt_tokens,
-        one.cached_tokens + other.cached_tokens,
-        one.read_tokens + other.read_tokens,
-        one.completion_tokens + other.completion_tokens,
-    )
-
-
-def _spent(one: EngineTimings | None, other: EngineTimings | None) -> EngineTimings | None:
-    """Times of both attempts; the first token is the first attempt's."""
-    if one is None or other is None:
-        return other or one
-    return EngineTimings(
-        one.queue_ms + other.queue_ms,
-        one.prefill_ms + other.prefill_ms,
-        one.ttft_ms,
-        one.decode_ms + other.decode_ms,
-    )
