@@ -37,6 +37,8 @@ def test_accounts_are_told_from_contracts() -> None:
     assert cases.is_case(ACCOUNT.replace("经审理查明:", ""))
     assert not cases.is_case(CONTRACT)
     assert not cases.is_case("")
+    # A whole judgment also holds the claims and the verdict.
+    assert not cases.is_case(ACCOUNT * 20)
 
 
 @pytest.mark.parametrize(
