@@ -30,7 +30,7 @@ def test_values_are_read_by_the_type_of_the_option() -> None:
 
 
 def test_a_default_that_is_spelled_out_is_no_change() -> None:
-    spelled = parse_switches("evidence", ["quotes=3", "nll=on"])
+    spelled = parse_switches("evidence", ["quotes=5", "nll=on"])
     assert spelled.given == {}
     assert spelled == parse_switches("evidence", [])
 
