@@ -6,7 +6,7 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -61,7 +61,8 @@ class Metrics:
         self._ttft_by_kind = Histogram(
             "fineprint_answer_first_token_seconds",
             "Arrival of a question to the first token shown. any: of every answer; grounded: the "
-            "documents had been read whole by then; warm: and nothing was read for this answer.",
+            "first after the documents had been read whole; warm: they had been read before, and "
+            "nothing was read for this answer.",
             ("kind",),
             buckets=_SECONDS,
             registry=registry,
@@ -200,8 +201,8 @@ class Metrics:
         answer = outcome.answer
         self._answers.labels("cancelled" if run.state == "cancelled" else answer.status).inc()
         self._ttft.observe(answer.timings.ttft_ms / 1000)
-        for kind in _kinds_of_first_token(run, answer):
-            self._ttft_by_kind.labels(kind).observe(answer.timings.ttft_ms / 1000)
+        for kind, ms in _first_tokens(run, answer):
+            self._ttft_by_kind.labels(kind).observe(ms / 1000)
         if answer.usage.completion_tokens > 1:
             step = answer.timings.decode_ms / (answer.usage.completion_tokens - 1)
             self._answer_step.observe(step / 1000)
@@ -217,12 +218,23 @@ class Metrics:
         return generate_latest(self._registry)
 
 
-def _kinds_of_first_token(run: AnswerRun, answer: Answer) -> tuple[str, ...]:
+def _first_tokens(run: AnswerRun, answer: Answer) -> Iterator[tuple[str, float]]:
+    """Kind and milliseconds."""
+    shown_ms = answer.timings.ttft_ms
+    yield "any", shown_ms
     told = [one.coverage for _, one in run.events_after(0) if isinstance(one, CoverageChanged)]
     # The first is from before the first token.
-    if not told or _share(told[0]) < 1:
-        return ("any",)
-    return ("any", "grounded") if answer.usage.read_tokens else ("any", "grounded", "warm")
+    if told and _share(told[0]) >= 1:
+        yield "grounded", shown_ms
+        if not answer.usage.read_tokens:
+            yield "warm", shown_ms
+        return
+    # A framework answer is settled as soon as its documents are read.
+    yield from (
+        ("grounded", mark.at_ms)
+        for mark in run.timeline.marks()
+        if mark.name in ("confirmed", "revised")
+    )
 
 
 def _share(coverage: Coverage) -> float:

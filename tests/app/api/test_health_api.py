@@ -6,6 +6,7 @@ import dataclasses
 import shutil
 import threading
 import time
+from datetime import UTC, datetime
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -13,10 +14,13 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from app.answer_run import AnswerRun
+from app.api.metrics import Metrics
 from app.errors import DatabaseBusy
+from app.events import AnswerCompleted, AnswerConfirmed, AnswerDelta, CoverageChanged
 from app.hardware import HeatWatch
 from app.questions import Question
-from app.types import AnswerUsage, Coverage
+from app.types import Answer, AnswerUsage, Coverage, Timings
 from backend.errors import SensorError
 from backend.hardware.heat import HeatGuard
 from backend.hardware.types import Temperature
@@ -257,3 +261,31 @@ def test_metrics_tell_first_tokens_by_what_was_read(
     assert "fineprint_answer_seconds_per_token_sum 0.00375" in text, "5 ms over 4 steps, thrice"
     assert 'fineprint_answer_coverage_ratio_bucket{le="0.3"} 1.0' in text
     assert "fineprint_answer_coverage_ratio_count 3.0" in text
+
+
+def test_a_settled_framework_answer_is_grounded_when_it_is_settled() -> None:
+    metrics = Metrics()
+    run = AnswerRun("ans_1", Question("Price?", ("doc_1",), None), "conv_1", (), datetime.now(UTC))
+    answer = Answer(
+        answer="EUR 5.",
+        status="answered",
+        language="en",
+        citations=(),
+        checks=(),
+        coverage=Coverage(40, 40),
+        timings=Timings(0, 0, 0, 0, 1, 0, 300),
+        usage=AnswerUsage(0, 0, 0, 0),
+        finish_reason="quote",
+    )
+    run.publish(CoverageChanged(Coverage(10, 40)))
+    run.publish(AnswerDelta("EUR 5.", "quote"))
+    time.sleep(0.3)
+    run.publish(AnswerConfirmed(Coverage(40, 40)))
+    assert run.claim_end()
+    run.publish(AnswerCompleted(answer))
+    metrics.observe_answer(run)
+    text = metrics.exposition(0).decode()
+    assert 'first_token_seconds_bucket{kind="any",le="0.01"} 1.0' in text
+    assert 'first_token_seconds_bucket{kind="grounded",le="0.25"} 0.0' in text
+    assert 'first_token_seconds_count{kind="grounded"} 1.0' in text
+    assert 'kind="warm"' not in text
