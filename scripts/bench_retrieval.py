@@ -40,6 +40,7 @@ from retrieval.showing import shown
 from retrieval.support import features
 from retrieval.types import Document, DocumentPage
 from scripts.fit_cues import fold_of
+from scripts.fit_judges import quotes
 
 SETS = {
     "contractnli": "en_contracts/contractnli.jsonl",
@@ -56,14 +57,6 @@ def gold_spans(question: dict[str, Any]) -> list[Span]:
     """Gold spans of a question; empty for answers that are no span."""
     pairs = zip(question["answer_starts"], question["answers"], strict=True)
     return [(start, start + len(answer)) for start, answer in pairs if start >= 0 and answer]
-
-
-def quotes(sentence: Span, golds: list[Span]) -> bool:
-    """Whether sentence and a gold span overlap by half of the shorter one."""
-    return any(
-        2 * (min(sentence[1], b) - max(sentence[0], a)) >= min(b - a, sentence[1] - sentence[0])
-        for a, b in golds
-    )
 
 
 class Plain:

@@ -23,7 +23,7 @@ import sys
 import tomllib
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ from retrieval.cues import CueModel, Matter
 from retrieval.stems import stem
 from retrieval.titles import ClauseTitles
 from retrieval.types import Document, DocumentPage
-from scripts.fit_judges import judged, observe
+from scripts.fit_judges import judged, observe, quotes
 
 FOLDS = 5
 _PLAIN = Path(__file__).with_name("plain_asks.toml")
@@ -112,12 +112,6 @@ def general_wording(documents: Sequence[Marked]) -> list[str]:
     return sorted(term for term, count in holding.items() if count >= _DOCUMENTS and general(term))
 
 
-def holds(span: tuple[int, int], golds: Iterable[tuple[int, int]]) -> bool:
-    """Whether span and a gold span overlap by half of the shorter one."""
-    left, right = span
-    return any(2 * (min(right, b) - max(left, a)) >= min(right - left, b - a) for a, b in golds)
-
-
 class Rows:
     """The sentences of the documents as rows over general wording."""
 
@@ -137,7 +131,7 @@ class Rows:
                 ends.append(len(places))
         shape = (len(ends) - 1, len(columns))
         plain = csr_matrix((np.array(values, np.float32), places, ends), shape=shape)
-        held = np.asarray((plain > 0).sum(0)).ravel()
+        held = np.diff(plain.tocsc().indptr)
         self.idf: NDArray[np.float32] = np.log(shape[0] / (1 + held)).astype(np.float32)
         self.rows = csr_matrix(plain @ diags(self.idf))
 
@@ -160,7 +154,7 @@ def learn(
         if name in document.golds:
             golds = document.golds[name]
             chosen += range(first, first + len(document.sentences))
-            marks += [holds(sentence.span, golds) for sentence in document.sentences]
+            marks += [quotes(sentence.span, golds) for sentence in document.sentences]
     marked_rows = np.array(chosen, dtype=int)[np.array(marks, dtype=bool)]
     others = np.array(chosen, dtype=int)[~np.array(marks, dtype=bool)]
     if len(marked_rows) < 2:

@@ -98,6 +98,12 @@ def indexed(text: str, model: CueModel) -> SearchIndex:
     return SearchIndex.build(text, split(document, clauses), clauses, model)
 
 
+def quotes(span: tuple[int, int], golds: Sequence[tuple[int, int]]) -> bool:
+    """Whether span and a gold span overlap by half of the shorter one."""
+    left, right = span
+    return any(2 * (min(right, b) - max(left, a)) >= min(right - left, b - a) for a, b in golds)
+
+
 def _seen(name: str, fold: int, index: SearchIndex, question: Mapping[str, Any]) -> Seen | None:
     """None when the question is matched to no learned matter or finds nothing."""
     query = read_question(question["question"])
@@ -109,10 +115,7 @@ def _seen(name: str, fold: int, index: SearchIndex, question: Mapping[str, Any])
     spans = zip(question.get("answer_starts", ()), question.get("answers", ()), strict=True)
     golds = [(at, at + len(answer)) for at, answer in spans if at >= 0 and answer]
     rows = [[one[key] for key in QUOTE_FEATURES] for one in relative(found)]
-    right = [
-        any(2 * (min(right, b) - max(left, a)) >= min(right - left, b - a) for a, b in golds)
-        for left, right in (one.span for one in found)
-    ]
+    right = [quotes(one.span, golds) for one in found]
     return Seen(
         name, fold, cues.matter, tuple(one.span for one in found), np.array(rows),
         np.array(right, dtype=bool), features(index, query, hits, ()), cues, len(index.chunks),
