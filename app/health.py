@@ -1,5 +1,5 @@
 """Whether everything that answers depend on is there: database, disk, engine, the threads that
-answer, a GPU that is cool enough; and whether the server is warm. Knows no HTTP."""
+answer and take in, a GPU that is cool enough; and whether the server is warm. Knows no HTTP."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ def readiness(services: Services, runs: AnswerRuns) -> tuple[Check, ...]:
         _storage(services),
         _engine(services),
         _answers(runs),
+        _ingestion(services),
         _gpu(services),
     )
 
@@ -46,6 +47,11 @@ def _phase(services: Services) -> Check:
 
 def _answers(runs: AnswerRuns) -> Check:
     return Check("answers", not runs.problem, runs.problem or "ok")
+
+
+def _ingestion(services: Services) -> Check:
+    problem = services.library.runner.problem
+    return Check("ingestion", not problem, problem or "ok")
 
 
 def _gpu(services: Services) -> Check:

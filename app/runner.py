@@ -93,6 +93,14 @@ class JobRunner:
         self._spawn("read-follower", self._follow)
         self._spawn("heartbeat", self._beat)
 
+    @property
+    def problem(self) -> str:
+        """Which threads have ended that should not have, with what to do; empty while all live."""
+        dead = [thread.name for thread in self._threads if not thread.is_alive()]
+        if not dead or self._stop.is_set():
+            return ""
+        return f"threads have ended: {', '.join(dead)}; the log says why. Restart the server."
+
     def want(self, document_id: str) -> None:
         """Take this document's job when it is free, even without `resume`."""
         with self._wake:

@@ -90,9 +90,9 @@ def _working(
     loader = Loader(settings, database, engine)
     library = Library(settings, database, files, queue, runner, loader, engine)
     conversations = Conversations(database, worker)
-    heat.start()
     runner.start()
     try:
+        heat.start()
         if serve:
             library.sweep()
             engine.keep_documents(library.kv_keys())

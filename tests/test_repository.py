@@ -263,7 +263,9 @@ def test_what_the_dependencies_need_is_pinned() -> None:
 
 
 def test_pins_bring_no_cuda_libraries() -> None:
-    assert [name for name in pins() if name.startswith(("nvidia-", "cuda-"))] == []
+    # nvidia-ml-py is 330 KB of Python: it asks the driver, and brings nothing of CUDA.
+    brought = {name for name in pins() if name.startswith(("nvidia-", "cuda-"))}
+    assert brought <= {"nvidia-ml-py"}
 
 
 # Licences

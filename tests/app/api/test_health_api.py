@@ -37,6 +37,7 @@ def test_alive_and_ready(client: TestClient) -> None:
         "storage": True,
         "engine": True,
         "answers": True,
+        "ingestion": True,
         "gpu": True,
     }
     assert ready.json()["checks"]["gpu"]["detail"].startswith("off")
@@ -239,7 +240,10 @@ def test_a_dead_engine_or_answer_thread_is_named(
     ended.start()
     ended.join()
     monkeypatch.setattr(runs, "_threads", [*runs._threads, ended])
+    runner = services.library.runner
+    monkeypatch.setattr(runner, "_threads", [*runner._threads, ended])
     checks = client.get("/readyz").json()["checks"]
+    assert not checks["ingestion"]["ok"] and "Restart" in checks["ingestion"]["detail"]
     assert checks["engine"] == {"ok": False, "detail": "The engine's thread has ended."}
     assert checks["answers"]["ok"] is False and "answers-3" in checks["answers"]["detail"]
 
