@@ -1,8 +1,13 @@
-"""The account of two requests for one answer: tokens and times added up."""
+"""The two requests that one answer may take: their ids, and their account added up."""
 
 from __future__ import annotations
 
 from backend.types import EngineTimings, Usage
+
+
+def request_ids(answer_id: str) -> tuple[str, str]:
+    """Under which the engine knows the first and the second attempt at an answer."""
+    return answer_id, f"{answer_id}-again"
 
 
 def both(one: Usage | None, other: Usage | None) -> Usage | None:

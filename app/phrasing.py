@@ -21,7 +21,7 @@ from app.answer.acceptance import acceptable, answers, repeats
 from app.answer.checks import check_text
 from app.answer.citations import resolve_markers, without_markers
 from app.answer.evidence import Found
-from app.attempts import both, spent
+from app.attempts import both, request_ids, spent
 from app.events import AnswerDelta, AnswerEvent, CheckDone
 from app.prompt import STOPS, PromptPlan, Span, evidence_ranges, plan_prompt
 from app.sentences import SentenceStream
@@ -103,10 +103,11 @@ def phrase(
         offset,
     )
     plan = plan_phrasing(engine, documents, found, citations, question, language, options)
-    phrasing = yield from _attempt(engine, plan, ground, request_id, cancelled, options)
+    first, second = request_ids(request_id)
+    phrasing = yield from _attempt(engine, plan, ground, first, cancelled, options)
     if phrasing.use == "dropped" and options.regenerate and not cancelled.is_set():
         plan = plan_again(engine, documents, found, citations, question, language, options)
-        again = yield from _attempt(engine, plan, ground, f"{request_id}-again", cancelled, options)
+        again = yield from _attempt(engine, plan, ground, second, cancelled, options)
         phrasing = phrasing.then(again)
     if phrasing.use == "dropped" and options.failed == "mark":
         phrasing = yield from _marked(phrasing, ground)

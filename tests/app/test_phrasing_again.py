@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from app.answer.evidence import Candidate, Found
+from app.attempts import request_ids
 from app.events import AnswerDelta, AnswerEvent, CheckDone
 from app.phrasing import Phrasing, phrase
 from app.types import AskOptions, Citation
@@ -97,7 +98,8 @@ def test_the_second_attempt_gets_the_whole_chunk_and_only_its_words() -> None:
     assert "Claims lapse after five years." in engine.prompt(1)
     assert "Use only these words" in engine.prompt(1)
     assert engine.requests[1].evidence == ()
-    assert engine.requests[0].request_id != engine.requests[1].request_id
+    assert tuple(request.request_id for request in engine.requests) == request_ids("r1")
+    assert len({*request_ids("r1")}) == 2
     assert phrasing.usage == Usage(20, 8, 0, 10)
     assert phrasing.timings == EngineTimings(2.0, 4.0, 3.0, 8.0)
 
