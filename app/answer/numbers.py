@@ -35,11 +35,14 @@ _ORDINALS = {
 } | {"twentieth": 20, "thirtieth": 30}  # fmt: skip
 # "天数九百" is a count of days; "数百" is some hundreds.
 _NOUN_BEFORE = "(?<![总人天次户件份额倍基系参分级页字期月年台层整个])"
+# "One-quarter" and "one quarter of the price" are shares; "one quarter" alone is three months.
 CORE = re.compile(
     rf"""
     (?P<share>(?P<den>{ZH}{{1,4}}|\d+)分之(?P<num>{ZH}+(?:点{ZH}+)?|\d+(?:\.\d+)?))
   | (?P<simple>\b(?:one|two|three|four|an?)[\s-]
-        (?:half|thirds?|quarters?|fourths?|fifths?|tenths?)\b|一半)
+        (?:half|thirds?|fourths?|fifths?|tenths?)\b
+        |\b(?:one|two|three|four|an?)(?:-quarters?\b|\squarters?(?=\s+of\b|\s*\(\s*[\d.]+\s*%))
+        |一半)
   | (?P<tenths>{ZH}|[1-9])成(?P<tenthhalf>半)?(?![立为员本果交年功人份熟效都])
   | (?P<vague>(?:几|{_NOUN_BEFORE}数)[十百千万亿]+
         |{ZH}+[几余多]{ZH}*(?=[个天日年月元倍份人次名吨米万亿]|美元|周))

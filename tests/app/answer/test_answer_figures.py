@@ -48,6 +48,8 @@ SAME = [
     ["€9,90", "9.90 EUR"],
     ["one hundred twenty thousand dollars", "$120,000"],
     ["二分之一", "50%", "一半", "one-half", "五成"],
+    ["four quarters", "4 quarters", "12 months", "四个季度"],
+    ["three quarters of the price", "three-quarters", "three quarters (75%)", "75%", "四分之三"],
     ["壹佰元零伍分", "RMB 100.05", "一百元零五分"],
     ["three and one-half percent (3.5%)", "3½%", "3 1/2 percent", "百分之三点五", "350 bp"],
     ["two and a half years", "30 months", "two and one half (2.5) years"],
