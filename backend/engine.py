@@ -61,13 +61,17 @@ class Engine:
         self.fingerprint = parts.fingerprint
         self._store = parts.store
         pages = parts.store.pool.format.name
-        self._kv_format = f"{config.resolved_precision()}/{pages}/{config.reading}"
+        linear = "" if config.linear_format == "dense" else f"+{config.linear_format}"
+        self._kv_format = f"{config.resolved_precision()}{linear}/{pages}/{config.reading}"
         self._runner = Runner(parts.model, parts.store.pool, parts.arena)
         self._blocks = BlockReader(parts.store, self._runner)
         self._scheduler = Scheduler(
             config.prefill_chunk, config.resolved_read_tokens(), first_come=config.first_come
         )
         self._documents: dict[str, DocumentReading] = {}
+        # Commands about a document reach the thread in the order in which it was made known and
+        # forgotten: else one that is gone would be read, and kept.
+        self._registering = threading.Lock()
         self._commands: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._live: dict[str, Sequence] = {}
         self._held: dict[Sequence, set[bytes]] = {}
@@ -169,9 +173,6 @@ class Engine:
                 f"The document needs {needed} KV pages and the pool has {self._store.pool.total}: "
                 "raise the KV budget (FINEPRINT_KV_BUDGET_MB) or split the document"
             )
-        known = self._documents.get(document.key)
-        if lazy and known is not None:
-            return ReadTicket(known, self._wake)
         reading = DocumentReading(document, self.fingerprint, self._kv_format, self._store)
         if not lazy:
             reading.want(first_blocks)
@@ -181,9 +182,13 @@ class Engine:
             if not lazy:
                 self._scheduler.add_reading(reading)
 
-        # Registered at once so that a question right after finds it.
-        self._documents[document.key] = reading
-        self._send(begin)
+        with self._registering:
+            known = self._documents.get(document.key)
+            if lazy and known is not None:
+                return ReadTicket(known, self._wake)
+            # Registered at once so that a question right after finds it.
+            self._documents[document.key] = reading
+            self._send(begin)
         return ReadTicket(reading, self._wake)
 
     def progress(self, key: str) -> ReadProgress | None:
@@ -194,7 +199,6 @@ class Engine:
     def forget(self, key: str) -> None:
         """Drop a document and its KV, but for blocks that another known document shares. It can be
         read again at once."""
-        known = self._documents.pop(key, None)
 
         def drop() -> None:
             readings = self._scheduler.drop_readings(key)
@@ -205,7 +209,9 @@ class Engine:
             if self._store.disk is None and self.settings.disk_folder is not None:
                 remove_document(self.settings.disk_folder, key)
 
-        self._send(drop)
+        with self._registering:
+            known = self._documents.pop(key, None)
+            self._send(drop)
 
     def keep_documents(self, keys: Collection[str]) -> None:
         """Remove the KV files of documents that are neither among these nor known to the engine."""

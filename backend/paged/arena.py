@@ -84,24 +84,31 @@ class Arena:
     def open(self, prefix: KV, room: int) -> PagedContext | None:
         """A context of the prefix with room for as many tokens more; None when the arena has no
         room."""
-        keys, values = prefix
-        tokens = keys.shape[2]
+        tokens = prefix[0].shape[2]
         count = -(-(tokens + room) // PAGE_TOKENS)
         if not self._rows or count > min(self.pool.free, self.context_pages):
             return None
-        pages = self.pool.allocate(count)
-        row = self._rows.pop()
+        context = PagedContext(self, self._rows.pop(), self.pool.allocate(count), tokens)
+        try:
+            self._fill(context, prefix)
+        except BaseException:
+            # No memory for the copy, say: the room is free again.
+            context.close()
+            raise
+        return context
+
+    def _fill(self, context: PagedContext, prefix: KV) -> None:
+        pages = context.pages
         named = torch.tensor(pages, dtype=torch.int32).to(self.table.device)
-        self.table[row, :count, 0] = named
-        whole, rest = divmod(tokens, PAGE_TOKENS)
-        for part, source in enumerate((keys, values)):
+        self.table[context.row, : len(pages), 0] = named
+        whole, rest = divmod(context.length, PAGE_TOKENS)
+        for part, source in enumerate(prefix):
             target = self.pool.data[:, :, part]
             if whole:
                 paged = source[:, :, : whole * PAGE_TOKENS].unflatten(2, (whole, PAGE_TOKENS))
                 target[named[:whole].long()] = paged.permute(2, 0, 1, 3, 4)
             if rest:
                 target[pages[whole], :, :, :rest] = source[:, :, whole * PAGE_TOKENS :]
-        return PagedContext(self, row, pages, tokens)
 
     def release(self, context: PagedContext) -> None:
         """Use `PagedContext.close`."""

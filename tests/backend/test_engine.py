@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from transformers import LlamaForCausalLM
 from backend.engine import Engine
 from backend.engine_config import EngineConfig
 from backend.errors import BackendError, EngineClosed, RequestTooLarge, UnknownDocument
+from backend.parts import load_parts
 from backend.types import DocumentTokens, Request, SamplingParams, TokenEvent
 
 _RANDOM = torch.Generator().manual_seed(5)
@@ -350,3 +352,40 @@ def test_a_failing_step_ends_its_request_and_not_the_engine(
     assert "out of luck" in events[-1].error
     again = list(engine.generate(Request("q", QUESTION, FOUR, "broken", ((0, 20),))))
     assert again[-1].finish_reason == "length"
+
+
+def test_a_document_forgotten_while_it_is_made_known_is_not_kept(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forgetting = threading.Thread(target=lambda: engine.forget("raced"))
+    send = engine._send
+
+    def late(command: Callable[[], None]) -> None:
+        if threading.current_thread() is threading.main_thread():
+            forgetting.start()
+            # Long enough to be done, if nothing holds it back.
+            forgetting.join(0.2)
+        send(command)
+
+    monkeypatch.setattr(engine, "_send", late)
+    engine.read(document(engine, "raced", TOKENS[7:]))
+    forgetting.join()
+    monkeypatch.undo()
+    assert engine.progress("raced") is None
+    assert "raced" not in engine._call(lambda: set(engine._store._documents))
+
+
+def test_fp8_layers_share_no_kv_with_dense_ones(tiny_llama: Path) -> None:
+    def keys(linear_format: str) -> tuple[bytes, ...]:
+        # The layers themselves need a GPU; what is asked here is what their KV is called.
+        engine = Engine.open(
+            make_config(tiny_llama, linear_format=linear_format),
+            lambda config: load_parts(dataclasses.replace(config, linear_format="dense")),
+        )
+        try:
+            engine.read(document(engine, "d"), lazy=True)
+            return engine._documents["d"].keys
+        finally:
+            engine.close()
+
+    assert not set(keys("dense")) & set(keys("fp8"))

@@ -240,3 +240,15 @@ def test_requests_wait_for_room_in_the_arena(tiny_llama: Path) -> None:
     assert counts == [24, 24, 24, 440]
     assert opened == [True, True, True, False]
     assert arenas[0].pool.free == arenas[0].pool.total - 1
+
+
+def test_a_context_that_could_not_be_filled_leaves_its_room(decoder: Decoder) -> None:
+    arena = make_arena(decoder)
+    shape = shape_of(decoder)
+    free = arena.pool.free
+    keys = torch.zeros((shape.layers, shape.kv_heads, 70, shape.head_dim))
+    for _ in range(20):
+        with pytest.raises(RuntimeError):
+            arena.open((keys, keys[..., :3]), 100)
+    assert arena.pool.free == free
+    assert arena.open((keys, keys), 100) is not None
