@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.answer.computing import Computation, Operand, compute
+from app.answer.computing import Computation, compute
+from app.answer.operands import Operand
 from app.types import Citation, CitationRole
 from retrieval.language import detect
 
@@ -37,6 +38,11 @@ START = cited('"Commencement Date" means 1 June 2025.', "definition")
          ("1 March 2024", "1 March 2025"), "365 days"),
         ("开工和竣工之间相隔多少天？", [cited("2024年2月1日开工，2024年3月1日竣工。")],
          ("2024年2月1日", "2024年3月1日"), "29天"),
+        ("How many days are there between signing and delivery?",
+         [cited("Signed on 1 May 2025."), cited("Delivery is due on 31 May 2025.")],
+         ("1 May 2025", "31 May 2025"), "30 days"),
+        ("When does it end?", [cited("It runs for a period of two years from 1 June 2025.")],
+         ("1 June 2025", "two years"), "1 June 2027"),
         ("What is the total of the deposit and the final payment?",
          [cited("The deposit is USD 40,000."), cited("The final payment is USD 1.6 million.")],
          ("USD 40,000", "USD 1.6 million"), "USD 1,640,000"),
@@ -81,6 +87,32 @@ def test_what_is_computed(
         ("What is the total of the deposit and the fee?",
          [cited("The deposit is USD 4 and the fee is USD 5.")]),
         ("When does the agreement end?", []),
+        # The date beside the length is the day of something else.
+        ("When does the warranty end?",
+         [cited("By the contract dated 5 May 2024 the warranty is 24 months from acceptance.")]),
+        ("When must the buyer pay?",
+         [cited("Invoice 7 of 1 January 2025 is paid within 30 days after receipt.")]),
+        ("When does it end?", [cited("Changed on 3 March 2024, it runs for a term of 5 years.")]),
+        ("质保期什么时候届满？", [cited("双方于2024年1月1日签订的合同项下设备质保期为24个月。")]),
+        ("合同什么时候到期？", [cited("自2024年1月1日起生效，质保期自验收之日起三年内。")]),
+        ("When does the term end?", [cited("It begins on 1 June 2025; repairs take up to 24 months "
+                                           "from a claim.")]),
+        # The length is that of a notice, not of the term.
+        ("When does it expire?",
+         [cited("It began on 1 June 2020 and may be ended with notice of 90 days following a "
+                "breach.")]),
+        # The term begins on a day that is only limited.
+        ("When does the agreement end?",
+         [TERM, cited('"Commencement Date" means a day no later than 1 June 2025.', "definition")]),
+        ("When does the agreement of 5 May 2024 end?", [TERM]),
+        # Dates of something that was not named.
+        ("How many days are there between signing and delivery?",
+         [cited("Delivery is due on 31 May 2025."), cited("The policy is dated 1 May 2025.")]),
+        # A limit is no amount; rates of different things make no sum.
+        ("What is the total of the deposit and the fee?",
+         [cited("The deposit shall not exceed USD 4."), cited("The fee is USD 5.")]),
+        ("What is the total of the deposit and the rent?",
+         [cited("The deposit is USD 4."), cited("The rent is USD 5 per month.")]),
     ],
 )  # fmt: skip
 def test_what_is_not_computed(question: str, quotes: list[Citation]) -> None:
