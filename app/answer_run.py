@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Final, Literal
 
-from app.events import AnswerCompleted, AnswerDelta, AnswerEvent, AnswerFailed
+from app.events import AnswerCompleted, AnswerDelta, AnswerEvent, AnswerFailed, AnswerRevised
 from app.questions import Question
 from app.timeline import Timeline
 from app.types import Turn
@@ -43,6 +43,7 @@ class AnswerRun:
         self.id = run_id
         self.question = question.text
         self.document_ids = question.document_ids
+        self.until_read = question.until_read
         self.conversation_id = conversation_id
         self.history = history
         self.created_at = created_at
@@ -114,9 +115,15 @@ class AnswerRun:
         return 0.0 if at is None else time.monotonic() - at
 
     def text(self) -> str:
-        """What was said so far."""
+        """What was said so far; a revision begins anew."""
+        said: list[str] = []
         with self._lock:
-            return "".join(event.text for event in self._events if isinstance(event, AnswerDelta))
+            for event in self._events:
+                if isinstance(event, AnswerRevised):
+                    said = []
+                elif isinstance(event, AnswerDelta):
+                    said.append(event.text)
+        return "".join(said)
 
     @property
     def time_is_up(self) -> bool:

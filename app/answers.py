@@ -49,6 +49,7 @@ class Asker(Protocol):
         request_id: str,
         history: Sequence[Turn] = (),
         cancelled: threading.Event | None = None,
+        until_read: bool = False,
     ) -> Iterator[AnswerEvent]: ...
 
 
@@ -256,6 +257,7 @@ class AnswerRuns:
                 request_id=run.id,
                 history=run.history,
                 cancelled=run.cancelled,
+                until_read=run.until_read,
             ):
                 if isinstance(event, AnswerCompleted):
                     answer = as_stopped(event.answer, run)

@@ -97,5 +97,11 @@ def _saved(services: Services, answer_id: str) -> AnswerPublic:
 
 
 def _start(body: AnswerCreate, services: Services, runs: AnswerRuns) -> AnswerRun:
-    question = check_question(services, body.question, body.document_ids, body.conversation_id)
+    question = check_question(
+        services,
+        body.question,
+        body.document_ids,
+        body.conversation_id,
+        until_read=body.until_read,
+    )
     return runs.start(question, timeout_s=body.timeout_s)

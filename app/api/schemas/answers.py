@@ -12,10 +12,13 @@ from app.api.schemas.common import BoxPublic, Entity, FaultPublic, Public, Warni
 from app.conversations import Conversation, Message
 from app.events import (
     AnswerCompleted,
+    AnswerConfirmed,
     AnswerCreated,
     AnswerDelta,
     AnswerEvent,
     AnswerFailed,
+    AnswerFramework,
+    AnswerRevised,
     CheckDone,
     CitationFound,
     CoverageChanged,
@@ -31,7 +34,9 @@ TimeoutSeconds = Annotated[float, Field(ge=1, le=3600, allow_inf_nan=False)]
 
 
 class AnswerCreate(BaseModel):
-    """A question. With `stream` (or `Accept: text/event-stream`) the reply is an event stream."""
+    """A question. With `stream` (or `Accept: text/event-stream`) the reply is an event stream.
+    `until_read`: stay until the documents are read; the answer comes at once as a framework and is
+    confirmed or revised then."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -39,6 +44,7 @@ class AnswerCreate(BaseModel):
     document_ids: Annotated[list[Id], Field(min_length=1, max_length=MAX_DOCUMENTS)]
     conversation_id: Id | None = None
     stream: bool = False
+    until_read: bool = False
     timeout_s: TimeoutSeconds | None = None
 
 
@@ -227,6 +233,14 @@ def event_data(event: AnswerEvent, run: AnswerRun) -> dict[str, object]:
             body = {"index": event.index, **citation}
         case CheckDone():
             body = CheckPublic.model_validate(event.check).model_dump()
+        case AnswerFramework():
+            read = CoveragePublic.model_validate(event.coverage).model_dump()
+            body = {"coverage": read, "status": event.status}
+        case AnswerConfirmed():
+            body = {"coverage": CoveragePublic.model_validate(event.coverage).model_dump()}
+        case AnswerRevised():
+            read = CoveragePublic.model_validate(event.coverage).model_dump()
+            body = {"coverage": read, "changed": list(event.changed)}
         case AnswerCompleted():
             body = AnswerPublic.of(run).model_dump(mode="json")
         case AnswerFailed():

@@ -82,6 +82,7 @@ class ScriptedAsker:
         self.fails: Exception | None = None
         self.started = threading.Semaphore(0)
         self.histories: list[Any] = []
+        self.waited: list[bool] = []
         self.cancelled = threading.Semaphore(0)
         self.change: Callable[[Answer], Answer] = lambda answer: answer
 
@@ -94,8 +95,10 @@ class ScriptedAsker:
         request_id: str,
         history: Sequence[Any] = (),
         cancelled: threading.Event | None = None,
+        until_read: bool = False,
     ) -> Iterator[AnswerEvent]:
         assert cancelled is not None
+        self.waited.append(until_read)
         self.histories.append(tuple(history))
         ids = tuple(document.record.id for document in documents)
         answer = self.change(completed(ids))
