@@ -34,11 +34,13 @@ def stopped(run: AnswerRun) -> AnswerFailed:
 
 
 def as_stopped(answer: Answer, run: AnswerRun) -> Answer:
-    """An answer that was cut short says why: its quotes stand, the rest is missing."""
+    """An answer that was cut short says why: its quotes stand, the rest is missing. A "not found"
+    that was only waiting for the end of reading stays one."""
     reason = run.stopped_for
     if answer.finish_reason != CANCELLED or reason is None or reason == CANCELLED:
         return answer
-    return dataclasses.replace(answer, status="partial", finish_reason=reason)
+    status = answer.status if answer.status == "not_found" else "partial"
+    return dataclasses.replace(answer, status=status, finish_reason=reason)
 
 
 def internal(run: AnswerRun) -> AnswerFailed:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from app.answer_ends import as_stopped, code_of, internal, stopped
 from app.answer_run import CANCELLED, TIMEOUT, AnswerRun, StopReason
+from app.attempts import request_ids
 from app.conversations import Conversations
 from app.documents import LoadedDocument
 from app.errors import AppError, NoNewWork, NotFound, TooManyQuestions
@@ -228,7 +229,8 @@ class AnswerRuns:
             self._fail(run, stopped(run))
         elif not run.finished:
             # The worker may be waiting for the engine, which may be reading for minutes.
-            self._engine.cancel(run.id)
+            for request_id in request_ids(run.id):
+                self._engine.cancel(request_id)
 
     def _work(self) -> None:
         while True:

@@ -75,7 +75,8 @@ def _under_way(engine: AnyEngine, documents: Sequence[LoadedDocument]) -> bool:
 def settle(
     first: Answer, again: Generator[AnswerEvent, None, Answer]
 ) -> Generator[AnswerEvent, None, Answer]:
-    """Makes the answer once more and confirms the first one, or puts the new one in its place."""
+    """Makes the answer once more and confirms the first one, or puts the new one in its place. One
+    that was stopped half-way takes no place: the first one stands."""
     events: list[AnswerEvent] = []
     while True:
         try:
@@ -83,6 +84,8 @@ def settle(
         except StopIteration as end:
             made: Answer = end.value
             break
+    if made.finish_reason == "cancelled":
+        return cut_short(first, made.coverage)
     timings = replace(made.timings, ttft_ms=first.timings.ttft_ms)
     answer = replace(made, timings=timings)
     changed = differences(first, answer)
@@ -93,6 +96,12 @@ def settle(
     yield AnswerRevised(answer.coverage, changed)
     yield from events
     return answer
+
+
+def cut_short(first: Answer, read: Coverage) -> Answer:
+    """The first answer, which nobody confirmed; a "not found" stays one."""
+    status = first.status if first.status == "not_found" else "partial"
+    return replace(first, status=status, coverage=read, finish_reason="cancelled")
 
 
 def differences(first: Answer, second: Answer) -> tuple[Difference, ...]:

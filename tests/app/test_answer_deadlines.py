@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 
 from app.answers import AnswerRuns
+from app.attempts import request_ids
 from app.errors import NoNewWork
 from app.events import AnswerCompleted, AnswerCreated, AnswerDelta, AnswerEvent, AnswerFailed
 from app.questions import Question
@@ -117,7 +118,7 @@ def test_quotes_that_are_shown_stand_at_the_deadline(
     assert isinstance(run.outcome, AnswerCompleted)
     answer = run.outcome.answer
     assert (answer.status, answer.finish_reason, run.state) == ("partial", "timeout", "completed")
-    assert told == [run.id], "the engine works on it no more"
+    assert told == [*request_ids(run.id)], "the engine works on it no more"
     assert notebook.ends == {run.id: ["timeout"]}
 
 

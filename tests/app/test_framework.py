@@ -187,6 +187,24 @@ def test_cancelling_while_reading_goes_on_ends_the_wait() -> None:
     assert (answer.status, answer.finish_reason) == ("partial", "cancelled")
 
 
+def test_an_answer_that_is_stopped_while_it_is_made_again_leaves_the_first_one() -> None:
+    stop, again = threading.Event(), knowing_more_later()
+    asked: list[str] = []
+
+    def search(documents: Sequence[LoadedDocument], question: str) -> Found:
+        asked.append(question)
+        if len(asked) == 2:
+            stop.set()
+        return again(documents, question)
+
+    events = answer_of(ReadingEngine(), loaded(FIRST + LAST), search=search, cancelled=stop)
+    assert len(asked) == 2
+    assert not only(events, AnswerRevised) and not only(events, AnswerConfirmed)
+    answer = events[-1].answer  # type: ignore[union-attr]
+    assert "".join(one.text for one in only(events, AnswerDelta)) == answer.answer
+    assert (answer.status, answer.finish_reason) == ("partial", "cancelled")
+
+
 def test_nobody_waits_for_what_does_not_move_or_is_never_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
