@@ -42,6 +42,23 @@ _ACTIVE = re.compile(
     r"|as\s+follows)|\s*[.:])",
     re.IGNORECASE,
 )
+_SAID = (
+    r"(?:the\s+)?(?:words?|phrases?|expressions?|figures?|numbers?|dates?|sums?|amounts?"
+    r"|percentages?|periods?|references?|sentences?|definitions?)\b"
+)
+_TEXT = r"(?:[^\n.;]|[.](?=\d)){0,240}?"
+"""Words quoted inside one sentence; a point in a figure does not end it."""
+_WORDS_DONE = rf"{_DONE}(?P<how>deleted|replaced|substituted|amended|changed|inserted|added)\b"
+_IN_CLAUSE = re.compile(
+    rf"(?P<ref>{_REF})(?:\s*\([^)\n]{{0,60}}\))?(?:\s+(?:of|to)\s+(?:the|this|our|said)"
+    rf"\s+(?P<of>[^.,;:\n]{{3,80}}?))?,?\s+(?:after\s+)?{_SAID}{_TEXT}\s{_WORDS_DONE}",
+    re.IGNORECASE,
+)
+"""In clause 5.5 of the Lease, the words "48 hours'" are replaced by "72 hours'"."""
+_IN_BEFORE = re.compile(r"(?:^|[\n.;:)\d]|\band|,)\s*in\s+(?:the\s+)?$", re.IGNORECASE)
+_WORDS_IN = re.compile(rf"(?P<ref>{_REF}){_OF},?\s+{_WORDS_DONE}", re.IGNORECASE)
+_WORDS_BEFORE = re.compile(rf"\b{_SAID}{_TEXT}\s(?:in|of)\s+$", re.IGNORECASE)
+"""The words "48 hours" in clause 5.5 are replaced by "72 hours"."""
 _ACTIVE_VERB = re.compile(
     r"\b(?:delet|replac|amend|remov|strik|supersed)\w{0,3}\s+$", re.IGNORECASE
 )
@@ -145,8 +162,25 @@ def _english(text: str) -> Iterator[_Said]:
         else:
             start = place.start()
             match = None if _NOT_SUBJECT.search(before) else _PASSIVE.match(text, start)
+            if (said := _words_changed(text, start)) is not None:
+                yield said
+                continue
         if match is not None and not _CONDITION.search(before):
             yield _Said(start, match.end(), match["ref"], match["of"] or "")
+
+
+def _words_changed(text: str, start: int) -> _Said | None:
+    """Words of the clause named at `start` that are replaced, deleted or added, named before or
+    behind it."""
+    before = text[max(0, start - 300) : start]
+    leading = _IN_BEFORE.search(before[-40:])
+    match = _IN_CLAUSE.match(text, start) if leading else None
+    if match is None and (named := _WORDS_BEFORE.search(before)):
+        match, before = _WORDS_IN.match(text, start), before[: named.start()]
+    if match is None or _CONDITION.search(before):
+        return None
+    kind: AmendmentKind = "added" if match["how"].lower() in ("inserted", "added") else "changed"
+    return _Said(start, match.end(), match["ref"], match["of"] or "", kind)
 
 
 def _chinese(text: str) -> Iterator[_Said]:

@@ -120,8 +120,11 @@ class Attachments:
     def _amending(self, place: _Place) -> Iterator[tuple[_Place, bool]]:
         """Amendments of the clauses around a place, and whether its text is replaced."""
         own = self._documents[place.document]
+        # A quote of several short clauses is amended with any of them.
         numbers = [
-            name for clause in _chain(own, place.start) for name in _names(own.clauses, clause)
+            name
+            for clause in dict.fromkeys((*_chain(own, place.start), *_within(own, place)))
+            for name in _names(own.clauses, clause)
         ]
         for number, document in enumerate(self._documents):
             same = number == place.document
@@ -216,6 +219,11 @@ def _chain(document: LoadedDocument, position: int) -> tuple[Clause, ...]:
     if not inside:
         return ()
     return path(document.clauses, max(inside, key=lambda clause: clause.start).index)
+
+
+def _within(document: LoadedDocument, place: _Place) -> Iterator[Clause]:
+    """The clauses that begin inside a place."""
+    return (clause for clause in document.clauses if place.start <= clause.start < place.end)
 
 
 def _names(clauses: Sequence[Clause], clause: Clause) -> Iterator[str]:

@@ -72,3 +72,34 @@ def test_an_amendment_speaks_of_its_own_document_or_of_another() -> None:
     assert list(amendments_of([other], ["§5"], same_document=True)) == []
     assert list(amendments_of([other], ["§5"], same_document=False)) == [other]
     assert list(amendments_of([other], ["§6"], same_document=False)) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "target", "kind"),
+    [
+        ('In clause 5.5 of the Lease, the words "48 hours\'" are replaced by "72 hours\'".',
+         "§5.5", "changed"),
+        ('In Section 4 the figure "USD 5.5 million" shall be deleted and replaced by "USD 6".',
+         "§4", "changed"),
+        ('The words "30 days" in Section 3.1 of the Agreement are replaced by "45 days".',
+         "§3.1", "changed"),
+        ('In Section 6, after the word "fire" the words "and flood" are inserted.', "§6", "added"),
+    ],
+)  # fmt: skip
+def test_words_of_a_clause_are_changed(said: str, target: str, kind: str) -> None:
+    text = f"FIRST AMENDMENT\n\n1. {said}\n"
+    (found,) = find_amendments(text, outline(text))
+    assert (found.target, found.kind) == (target, kind)
+    assert text[found.start : found.end].endswith(said)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "In Section 7, the words used have the meaning given in Section 1.",
+        "Unless the words in Section 4 are deleted, nothing changes.",
+        "The amount set out in Section 9 is payable.",
+    ],
+)
+def test_words_of_a_clause_that_stay_are_no_amendment(text: str) -> None:
+    assert find_amendments(text, ()) == ()

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from app.answer.attachments import Attachments
+from app.answer.citations import cite
 from app.types import Answer, AskOptions, Turn
 from retrieval.types import DocumentPage, DocumentWarning
 
@@ -271,3 +273,18 @@ def test_questions_in_the_other_language(question: str, text: str, words: str) -
     answer = asked(question, document)
     assert answer.language == ("zh" if text == "c" else "en")
     assert any(words in citation.quote for citation in answer.citations)
+
+
+def test_a_quote_of_several_clauses_is_amended_with_any_of_them() -> None:
+    text = (
+        "SUPPLY AGREEMENT\n\n1. Break\n"
+        "1.1 The Buyer may end this Agreement on 31 March 2027.\n"
+        "1.2 On such a break the Buyer shall pay a fee of USD 900.\n"
+    )
+    change = "FIRST AMENDMENT\n\n1. Section 1.2 of the Supply Agreement is deleted.\n"
+    contract = ASKING.loaded(text)
+    start, end = text.index("1.1"), len(text)
+    quote = cite(contract, start, end)
+    amendment = ASKING.loaded(change, "change.txt")
+    shown = Attachments([quote], (contract, amendment), "What is the fee?").shown(AskOptions())
+    assert [(c.role, c.replaced) for c in shown] == [("amendment", False), ("answer", True)]
