@@ -12,6 +12,7 @@ database or the doors.
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from app.engines import AnyEngine
 
 MAX_QUESTION_CHARS = 4000
+_BLANKS = re.compile(r"\s+")
 _DEFAULT_OPTIONS = AskOptions()
 
 
@@ -175,11 +177,13 @@ def _draft(
 
 
 def validate_question(question: str) -> str:
-    """The question without surrounding white space and control characters.
+    """The question without surrounding white space and control characters, each run of blanks as
+    one: patterns over the question must not take the square of its length.
 
     Raises BadQuestion when nothing is left or it is longer than `MAX_QUESTION_CHARS`.
     """
-    cleaned = "".join(c for c in question if c.isprintable() or c in "\n\t").strip()
+    spaced = _BLANKS.sub(lambda run: "\n" if "\n" in run[0] else " ", question)
+    cleaned = "".join(c for c in spaced if c.isprintable() or c == "\n").strip()
     if not cleaned:
         raise BadQuestion("The question is empty. Write what you want to know about the document.")
     if len(cleaned) > MAX_QUESTION_CHARS:

@@ -143,6 +143,8 @@ _QUOTED = re.compile(r"[\"“「《']([^\"”」》]{1,80})[\"”」》']")
 def read_request(question: str) -> ListRequest | None:
     """What every place of is asked for; None for any other question."""
     first = 1
+    # A run of blanks costs the patterns time with its square.
+    question = _one_line(question)
     if begun := _FROM.search(question):
         first = max(1, int(begun[1] or begun[2]))
         question = question[: begun.start()]
@@ -163,6 +165,10 @@ def read_request(question: str) -> ListRequest | None:
     return None
 
 
+def _one_line(question: str) -> str:
+    return " ".join(question.split())
+
+
 def _wanted(text: str) -> str:
     if quoted := _QUOTED.search(text):
         return quoted[1].strip()
@@ -176,7 +182,7 @@ def continuation(question: str, before: str, limit: int) -> str | None:
     request = read_request(before) if _MORE.match(question.strip()) else None
     if request is None:
         return None
-    asked = _FROM.sub("", before).rstrip(_EDGES)
+    asked = _FROM.sub("", _one_line(before)).rstrip(_EDGES)
     following = request.first + limit
     chinese = re.search("[\u4e00-\u9fff]", asked)
     return f"{asked}（从第{following}处起）" if chinese else f"{asked} (from {following})"

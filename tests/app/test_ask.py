@@ -454,6 +454,14 @@ def test_bad_questions_are_refused(question: str) -> None:
         validate_question(question)
 
 
+def test_blanks_of_a_question_become_single_ones() -> None:
+    assert validate_question("a" + " " * 3998 + "b") == "a b"
+    # Pasted text has no-break and ideographic spaces; they part words like any other.
+    assert (
+        validate_question(" What\u00a0is\tthe\u3000rent?\r\n\n Why?") == "What is the rent?\nWhy?"
+    )
+
+
 @pytest.mark.parametrize("question", ["？？", "the of"])
 def test_questions_without_words_get_not_found(question: str) -> None:
     _, answer = run(ScriptedEngine(), question, loaded(NDA))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from app.listing_request import ListRequest, read_request
+from app.listing_request import ListRequest, continuation, read_request
 
 
 @pytest.mark.parametrize(
@@ -59,3 +61,12 @@ def test_requests_for_every_place_are_read(question: str, request_: ListRequest)
 )
 def test_other_questions_are_not_taken_for_lists(question: str) -> None:
     assert read_request(question) is None
+
+
+def test_a_long_run_of_blanks_costs_no_time() -> None:
+    started = time.perf_counter()
+    assert read_request("list all amounts" + " " * 20_000 + "b") is None
+    assert read_request("list all   amounts" + " " * 20_000) == ListRequest("", "amount")
+    asked = "Which clauses mention rent?" + " " * 20_000 + "(from 3)"
+    assert continuation("the rest?", asked, 50) == "Which clauses mention rent (from 53)"
+    assert time.perf_counter() - started < 2
