@@ -16,7 +16,9 @@ from retrieval.figures import find_figures
 FactKind = Literal["date", "amount", "percent", "duration"]
 
 _MONEY = re.compile(
-    r"(?:[$€£¥￥]|\b(?:usd|eur|gbp|rmb|cny|hkd|jpy|chf)\b|人民币)\s*\d"
+    r"(?:[$€£¥￥]|\b(?:usd|eur|gbp|rmb|cny|hkd|jpy|chf)\b|人民币)\s*\d[\d,.]*"
+    # Its unit belongs to the same amount: 人民币385,000元 is one and not two.
+    r"(?:\s*[百千万亿]*[元圆])?"
     r"|\d[\d,.]*\s*(?:[百千万亿]*[元圆]|美元|欧元|英镑|港元|日元|dollars|euros|pounds|yuan|usd|eur|gbp|rmb|cny)"
     r"|[零一二三四五六七八九十壹贰叁肆伍陆柒捌玖拾佰仟百千万亿]+(?:元|圆)"
 )

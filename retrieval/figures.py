@@ -8,6 +8,7 @@ American contracts do.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -93,7 +94,14 @@ class Figure:
     value: str
 
 
+_EXACT_DIGITS = 15
+"""A float holds every whole number of so many digits; account numbers have up to 19."""
+
+
 def _plain(value: float) -> str:
+    if math.isinf(value):
+        # Hundreds of digits in a row are a key or a rule of noughts, not an amount.
+        return str(value)
     if value == int(value) and abs(value) < 1e15:
         return str(int(value))
     return f"{value:.6f}".rstrip("0").rstrip(".")
@@ -157,6 +165,9 @@ def _read_number(match: re.Match[str], kind: str) -> str | None:
     if kind == "dotted":
         return f"#{group('dotted')}"
     if kind == "number":
+        whole = group("nv").replace(",", "")
+        if len(whole) > _EXACT_DIGITS and whole.isdecimal() and not group("nk"):
+            return f"#{whole.lstrip('0')}"
         return f"#{_plain(_digits(group('nv')) * _SCALE.get(group('nk') or '', 1.0))}"
     value = chinese_number(group("zn")) if kind == "zh_number" else english_number(group("wn"))
     return None if value is None else f"#{_plain(value)}"

@@ -19,6 +19,8 @@ _VARIANTS = str.maketrans("○貳參陸萬億", "〇贰叁陆万亿")
 
 _UNITS = {word: value for value, word in enumerate(BELOW_TWENTY)}
 _TENS = {word: 10 * value for value, word in enumerate(TENS, start=2)}
+_MOST = 10**15
+"""Above it a row of number words is no number that anybody wrote."""
 ENGLISH_NUMBER_WORDS = frozenset(_UNITS) | frozenset(_TENS) | {"hundred", "thousand", "million"}
 
 
@@ -29,8 +31,9 @@ def chinese_number(text: str) -> float | None:
         return None
     try:
         return float(cn2an(text.translate(_VARIANTS), "smart"))
-    except (ValueError, KeyError):
-        # cn2an looks up a unit that it does not know for some malformed numerals.
+    except (ValueError, KeyError, OverflowError):
+        # cn2an looks up a unit that it does not know for some malformed numerals; a row of
+        # hundreds of them is no number that anybody wrote.
         return None
 
 
@@ -54,4 +57,4 @@ def english_number(words: str) -> int | None:
         else:
             return None
         seen = True
-    return total + current if seen else None
+    return total + current if seen and total + current < _MOST else None
