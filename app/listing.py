@@ -14,7 +14,7 @@ from app.answer import notices
 from app.answer.citations import cite
 from app.listing_request import ListRequest
 from app.types import Citation
-from retrieval.scan import Place, Scanner, Wording, wordings
+from retrieval.scan import Place, Scanner, Wording, can_look_for, wordings
 from retrieval.types import Language
 
 if TYPE_CHECKING:
@@ -24,19 +24,22 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Listing:
     """`total` places were found in all documents; those shown have a line and a citation each.
-    `head` says how many there are, and how to see the rest."""
+    `head` says how many there are, and how to see the rest. `foreign`: documents in another
+    language in which nothing was found, because the words for it are not known there."""
 
     head: str
     lines: tuple[str, ...]
     citations: tuple[Citation, ...]
     total: int
+    foreign: tuple[str, ...] = ()
 
 
 def list_places(
     documents: Sequence[LoadedDocument], request: ListRequest, language: Language, limit: int
 ) -> Listing:
     """Looks through every document for what is asked; an empty listing says that there is none."""
-    found = [(document, place) for document in documents for place in _places(document, request)]
+    listed = [(document, _places(document, request)) for document in documents]
+    found = [(document, place) for document, places in listed for place in places]
     mentions = sum(place.count for _, place in found)
     first = min(request.first, max(1, len(found)))
     shown = found[first - 1 : first - 1 + limit]
@@ -53,7 +56,14 @@ def list_places(
         mentions=mentions,
         shown=(first, first - 1 + len(shown)),
     )
-    return Listing(head, lines, citations, len(found))
+    foreign = tuple(
+        document.record.name
+        for document, places in listed
+        if not places
+        and request.kind is None
+        and not can_look_for(request.wanted, document.index.language)
+    )
+    return Listing(head, lines, citations, len(found), foreign)
 
 
 def _places(document: LoadedDocument, request: ListRequest) -> tuple[Place, ...]:

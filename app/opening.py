@@ -52,14 +52,18 @@ def open_list(
     documents: Sequence[LoadedDocument], question: str, language: Language, options: AskOptions
 ) -> Opening | None:
     """The opening of a question that asks for every place of something; None for any other, and
-    when a matter was asked about that no clause names, so that a search may know more."""
+    where none is found and a search may know more: no clause names the matter that was asked about,
+    or a document is in another language, in which the words for it are not known."""
     request = read_request(question) if options.lists else None
     if request is None:
         return None
     found = list_places(documents, request, language, options.list_limit)
-    if request.broad and not found.total:
+    if not found.total and (request.broad or found.foreign):
         return None
-    return Opening(found.lines, found.citations, found.head, exhaustive=True, places=found.total)
+    notes = (notices.not_looked_through(language, found.foreign),) if found.foreign else ()
+    return Opening(
+        found.lines, found.citations, found.head, notes, exhaustive=True, places=found.total
+    )
 
 
 def open_answer(

@@ -71,6 +71,12 @@ def wordings(wanted: str, language: str, *, broad: bool) -> tuple[Wording, ...]:
     return (Wording(own), *loose) if own else ()
 
 
+def can_look_for(wanted: str, language: str) -> bool:
+    """Whether the words of `wanted` are known in a document of `language`: they are of that
+    language, or the vocabulary has them in it."""
+    return (detect(wanted) == "zh") == (language == "zh") or bool(_named_concepts(wanted))
+
+
 def _alternatives(parts: Sequence[str]) -> tuple[Alternative, ...]:
     return tuple(one for part in parts if (one := _alternative(part)) is not None)
 

@@ -123,6 +123,14 @@ def silent_documents(language: Language, names: Sequence[str]) -> str:
     return f"Nothing was found in: {', '.join(names)}."
 
 
+def not_looked_through(language: Language, names: Sequence[str]) -> str:
+    """Names the documents that a list leaves out: the words for it are not known in their
+    language."""
+    if language == "zh":
+        return f"以下文件为另一种语言，未能逐条查找：{'、'.join(f'《{name}》' for name in names)}。"
+    return f"In another language, and not looked through for this: {', '.join(names)}."
+
+
 def page_warnings(language: Language, messages: Sequence[str]) -> str:
     """Repeats what was wrong with the pages that are quoted."""
     head = "引用页的提示：" if language == "zh" else "About the pages quoted: "
