@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from retrieval.errors import Encrypted, NoText
+from retrieval.errors import Damaged, Encrypted, NoText
 from retrieval.parse import parse_file
 from retrieval.types import Document
 
@@ -91,3 +91,14 @@ def test_flowed_lines_are_joined(tmp_path: Path) -> None:
     head = b"From: a@example.com\r\nSubject: x\r\nContent-Type: text/plain; format=flowed\r\n\r\n"
     body = b"The cap is \r\nUSD 2,000,000 \r\nin total.\r\nBye\r\n"
     assert "The cap is USD 2,000,000 in total.\nBye" in parse(tmp_path, head + body).text
+
+
+@pytest.mark.parametrize("field", [b"Subject: ", b"Content-Type: text/plain; x=", b"To: "])
+def test_an_endless_header_is_refused_before_it_is_taken_apart(
+    tmp_path: Path, field: bytes
+) -> None:
+    made = (
+        b"From: a@b.example\r\n" + field + b"=?utf-8?B?5ZCI?= " * 50_000 + b"\r\n\r\nThe fee.\r\n"
+    )
+    with pytest.raises(Damaged, match=r"header “.*” has 8\d\d,\d{3} characters"):
+        parse(tmp_path, made)
