@@ -357,7 +357,7 @@ class AnswerRuns:
         due = [
             run.deadline - now
             for run in self._runs.values()
-            if run.deadline is not None and run.stopped_for is None
+            if run.deadline is not None and run.stopped_for is None and not run.finished
         ]
         return max(0.0, min([longest, *due]))
 

@@ -176,6 +176,9 @@ def test_an_answer_in_time_is_left_alone(make: Make, told: list[str]) -> None:
     run = make(ask).start(QUESTION, timeout_s=1.0)
     assert run.wait(5)
     time.sleep(1.2)
+    before = time.process_time()
+    time.sleep(0.5)
+    assert time.process_time() - before < 0.2, "nothing waits for a deadline that is past"
     assert isinstance(run.outcome, AnswerCompleted) and run.outcome.answer == dataclasses.replace(
         ANSWER, timings=run.outcome.answer.timings
     )
