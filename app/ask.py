@@ -16,7 +16,6 @@ import re
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from app.answer import wording
@@ -31,7 +30,7 @@ from app.events import (
     CoverageChanged,
 )
 from app.followup import standalone
-from app.framework import coverage, is_whole, settle, wait_until_read
+from app.framework import coverage, cut_short, is_whole, settle, wait_until_read
 from app.opening import open_answer, open_list, tell
 from app.phrasing import NO_PHRASING, Phrasing, phrase
 from app.refusal import nearest, refusal
@@ -104,7 +103,7 @@ def ask(
         yield AnswerFramework(answer.coverage, answer.status)
         yield from wait_until_read(engine, documents, stop)
         if stop.is_set():
-            answer = replace(answer, status="partial", finish_reason="cancelled")
+            answer = cut_short(answer, coverage(engine, documents))
         else:
             answer = yield from settle(answer, draft(preliminary=False))
     yield CoverageChanged(answer.coverage)

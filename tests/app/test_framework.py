@@ -176,15 +176,18 @@ def test_a_document_that_is_read_has_no_framework() -> None:
     assert events[-1].answer.status == "answered"  # type: ignore[union-attr]
 
 
-def test_cancelling_while_reading_goes_on_ends_the_wait() -> None:
+@pytest.mark.parametrize(
+    ("question", "status"), [(QUESTION, "partial"), ("Does Mars have life?", "not_found")]
+)
+def test_cancelling_while_reading_goes_on_ends_the_wait(question: str, status: str) -> None:
     stop = threading.Event()
     engine = ReadingEngine(step=0.0)
     threading.Timer(0.1, stop.set).start()
     started = time.monotonic()
-    events = answer_of(engine, loaded(FIRST), cancelled=stop)
+    events = answer_of(engine, loaded(FIRST), question, cancelled=stop)
     assert time.monotonic() - started < 2
     answer = events[-1].answer  # type: ignore[union-attr]
-    assert (answer.status, answer.finish_reason) == ("partial", "cancelled")
+    assert (answer.status, answer.finish_reason) == (status, "cancelled")
 
 
 def test_an_answer_that_is_stopped_while_it_is_made_again_leaves_the_first_one() -> None:
