@@ -94,7 +94,8 @@ def _number(value: float, code: str, computed: bool) -> str:
         return _plain(number)
     if rule.percent:
         number *= 100
-    if computed:
+    # Only if there is something to round: a number filled up may be longer than a Decimal can be.
+    if computed and -_exponent(number) > rule.most:
         number = number.quantize(Decimal(1).scaleb(-rule.most), rounding=ROUND_HALF_UP)
     digits = _plain(abs(number))
     whole, _, fraction = digits.partition(".")
@@ -106,6 +107,12 @@ def _number(value: float, code: str, computed: bool) -> str:
     after = " " if rule.suffix[:1].isascii() and rule.suffix[:1].isalpha() else ""
     sign = "-" if number < 0 else ""
     return f"{rule.prefix}{gap}{sign}{text}{after}{rule.suffix}"
+
+
+def _exponent(number: Decimal) -> int:
+    exponent = number.as_tuple().exponent
+    assert isinstance(exponent, int)
+    return exponent
 
 
 def _plain(number: Decimal) -> str:

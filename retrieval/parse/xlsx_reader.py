@@ -9,37 +9,43 @@ from __future__ import annotations
 import io
 import posixpath
 import re
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
-import openpyxl
 from lxml import etree
 from openpyxl.utils.exceptions import InvalidFileException
 
-from retrieval.errors import TooLarge
 from retrieval.parse.archive import RELATION, Archive
 from retrieval.parse.cleaning import clean_text, collapse_spaces
-from retrieval.parse.limits import MIB, ParseLimits
+from retrieval.parse.limits import ParseLimits
 from retrieval.parse.sheet_values import shown
 from retrieval.parse.source import Source
+from retrieval.parse.xlsx_book import SHEETS, has_comments, open_book, unpack_markup
 from retrieval.types import DocumentPage, DocumentWarning
 
 if TYPE_CHECKING:
     from openpyxl.workbook import Workbook
 
 _RESAVE = "Open it in Excel, save it again as XLSX and upload that."
-# Measured on 100,000 numbers: a cell takes 390 bytes of memory and 37 of markup.
-_MAX_SHEET_BYTES = 32 * MIB
+_LAST_COLUMN = 16_384
 _LISTED = 5
 _HAS_FORMULA = re.compile(rb"<f[ >/]")
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _REL_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _Place = tuple[str, str]
 """Name of a sheet and of a cell in it."""
-_MALFORMED = (KeyError, ValueError, TypeError, AttributeError, IndexError, BadZipFile, SyntaxError)
+_MALFORMED = (
+    KeyError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    IndexError,
+    OSError,
+    BadZipFile,
+    SyntaxError,
+)
 
 
 def read_xlsx(
@@ -50,18 +56,23 @@ def read_xlsx(
     Raises Damaged, Encrypted, TooLarge.
     """
     with Archive(data, name, limits, "Excel sheet", _RESAVE) as archive:
-        markup = _guard(archive, name)
-        has_formulas = any(_HAS_FORMULA.search(part) for part in markup.values())
-        held = _cells_held(archive, markup)
+        parts = unpack_markup(archive, name)
+        sheets = [part for member, part in parts.items() if member.startswith(SHEETS)]
+        has_formulas = any(_HAS_FORMULA.search(part) for part in sheets)
+        held = _cells_held(archive, parts)
         check()
-        values = _open(archive, data, values=True)
-        formulas = _open(archive, data, values=False) if has_formulas else None
-    book = _Book(values, formulas, check)
+        values = _open(archive, parts, values=True)
+        check()
+        formulas = _open(archive, parts, values=False) if has_formulas else None
+    book = _Book(values, formulas, check, has_comments(parts))
     pieces: list[str] = []
     pages: list[DocumentPage] = []
     start = 0
     for sheet in book.visible_sheets():
-        piece = "\n".join(book.lines(sheet)) + "\n"
+        try:
+            piece = "\n".join(book.lines(sheet)) + "\n"
+        except IndexError as error:
+            raise archive.damaged(f"a style of “{sheet.title}” is missing") from error
         pieces.append(piece)
         label = collapse_spaces(clean_text(sheet.title)) or None
         pages.append(DocumentPage(len(pages) + 1, start, start + len(piece), label))
@@ -82,27 +93,6 @@ def read_xlsx(
     return "".join(pieces), tuple(pages), book.warnings(), source
 
 
-def _guard(archive: Archive, name: str) -> dict[str, bytes]:
-    """The markup of the sheets, after all markup was unpacked once within the limits."""
-    sheets: dict[str, bytes] = {}
-    total = 0
-    for member in archive.members:
-        if not member.endswith((".xml", ".rels")):
-            continue
-        content = archive.read(member) or b""
-        if b"<!DOCTYPE" in content[:4096] or b"<!ENTITY" in content[:4096]:
-            raise archive.damaged(f"the part {member} declares entities, which Office never does")
-        if member.startswith("xl/worksheets/"):
-            sheets[member] = content
-            total += len(content)
-    if total > _MAX_SHEET_BYTES:
-        raise TooLarge(
-            f"“{name}” holds {total // MIB} MiB of cells; at most {_MAX_SHEET_BYTES // MIB} MiB "
-            "are read. Keep the sheets that belong to the contract and upload those."
-        )
-    return sheets
-
-
 def _cells_held(archive: Archive, markup: dict[str, bytes]) -> dict[_Place, str]:
     """The stored value of every cell that has one, read from the markup itself."""
     relations = archive.tree("xl/_rels/workbook.xml.rels")
@@ -116,24 +106,28 @@ def _cells_held(archive: Archive, markup: dict[str, bytes]) -> dict[_Place, str]
         for relation in relations.iter(RELATION)
     }
     held: dict[_Place, str] = {}
+    left = dict(markup)
     for sheet in workbook.iter(_MAIN + "sheet"):
-        content = markup.get(parts.get(sheet.get(_REL_ID, ""), ""))
+        # Each part is one sheet's: five thousand of the same would take hours.
+        content = left.pop(parts.get(sheet.get(_REL_ID, ""), ""), None)
         if content is None:
             continue
-        for _, cell in etree.iterparse(io.BytesIO(content), tag=_MAIN + "c"):
-            value = cell.findtext(_MAIN + "v")
-            if value and cell.get("r"):
-                held[sheet.get("name", ""), cell.get("r", "")] = value
-            cell.clear()
+        try:
+            for _, cell in etree.iterparse(
+                io.BytesIO(content), tag=_MAIN + "c", resolve_entities=False
+            ):
+                value = cell.findtext(_MAIN + "v")
+                if value and cell.get("r"):
+                    held[sheet.get("name", ""), cell.get("r", "")] = value
+                cell.clear()
+        except etree.XMLSyntaxError as error:
+            raise archive.damaged(f"the sheet {sheet.get('name')} is malformed") from error
     return held
 
 
-def _open(archive: Archive, data: bytes, *, values: bool) -> Workbook:
+def _open(archive: Archive, parts: dict[str, bytes], *, values: bool) -> Workbook:
     try:
-        with warnings.catch_warnings():
-            # openpyxl warns of drawings and validations that it drops; neither is text.
-            warnings.simplefilter("ignore")
-            return openpyxl.load_workbook(io.BytesIO(data), data_only=values, keep_links=False)
+        return open_book(parts, values=values)
     except (InvalidFileException, *_MALFORMED) as error:
         raise archive.damaged(str(error) or type(error).__name__) from error
 
@@ -145,12 +139,12 @@ class _Book:
     values: Workbook
     formulas: Workbook | None
     check: Callable[[], None]
+    comments: bool
     seen: dict[_Place, str] = field(default_factory=dict)
     unseen: dict[_Place, str] = field(default_factory=dict)
     silent: set[_Place] = field(default_factory=set)
     _hidden: list[str] = field(default_factory=list)
     _unknown: list[str] = field(default_factory=list)
-    _comments: bool = False
 
     def __contains__(self, place: _Place) -> bool:
         """Whether a cell was met on the way."""
@@ -207,7 +201,7 @@ class _Book:
                     f"{_listed(self._unknown)}. Open it in Excel, save it and upload it again.",
                 )
             )
-        if self._comments:
+        if self.comments:
             found.append(DocumentWarning("comments", "Comments in the document were left out."))
         return tuple(found)
 
@@ -217,7 +211,6 @@ class _Book:
         # The public iterators make a cell for every place up to the last one, which may be row
         # 1,048,576; the table of real cells has been there since openpyxl 2.0.
         for (row, column), cell in sorted(sheet._cells.items()):
-            self._comments = self._comments or cell.comment is not None
             other = formulas.get((row, column))
             computed = other is not None and other.data_type == "f"
             if computed and cell.value is None:
@@ -237,7 +230,7 @@ def _hidden_columns(sheet: Any) -> frozenset[int]:
         column
         for dimension in sheet.column_dimensions.values()
         if dimension.hidden
-        for column in range(dimension.min, dimension.max + 1)
+        for column in range(dimension.min, min(dimension.max, _LAST_COLUMN) + 1)
     )
 
 

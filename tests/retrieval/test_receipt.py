@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import time
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,3 +83,30 @@ def test_plain_html_and_markdown_hold_what_is_shown() -> None:
     assert list(figures(plain_html(html))) == ["1,500", "8", "6"]
     markdown = "---\nyear: 1999\n---\n1. Fee [see](http://x/2020)\n1. Cap USD 7\n"
     assert list(figures(plain_markdown(markdown))) == ["7"]
+
+
+def test_plain_html_reads_as_browsers_do() -> None:
+    html = (
+        '<p title="a>1" x=\'2>3\'>4<b>5</b><!-- 6 -->7</p><script>if (a<8) "</p>9"</script>10'
+        "<br/>11<svg><text>12</text></svg>13<!DOCTYPE 14>x &lt; &#49;5 <16 y<17>"
+    )
+    shown = ["457", "10", "11", "13", "15", "16", "17"]
+    assert list(figures(plain_html(html))) == shown
+
+
+@pytest.mark.parametrize("piece", ["<!--", "<a ", "<a x='", "<![CDATA[", "<script ", "](", "](x "])
+def test_marks_that_never_end_take_no_time(piece: str) -> None:
+    raw = "USD 7 " + piece * 40_000
+    started = time.process_time()
+    assert list(figures(plain_html(raw))) == ["7"]
+    assert list(figures(plain_markdown(raw))) == ["7"]
+    # Python's own parser took from a second to a minute; this takes 0.1 s.
+    assert time.process_time() - started < 1
+
+
+def test_many_lost_figures_take_no_time() -> None:
+    lost = " ".join(f"{number * 7919:,}.00" for number in range(1, 10_000))
+    found = " ".join(f"{number * 104729 % 10**5}x" for number in range(10_000))
+    started = time.process_time()
+    assert receipt_of(found, page(found), Source(lost)).figures.missing_count > 0
+    assert time.process_time() - started < 2

@@ -102,3 +102,13 @@ def test_an_endless_header_is_refused_before_it_is_taken_apart(
     )
     with pytest.raises(Damaged, match=r"header “.*” has 8\d\d,\d{3} characters"):
         parse(tmp_path, made)
+
+
+def test_parts_nested_without_end_are_refused(tmp_path: Path) -> None:
+    head = b"From: a@example.com\r\nSubject: x\r\n"
+    parts = b"".join(
+        b"Content-Type: multipart/mixed; boundary=b%d\r\n\r\n--b%d\r\n" % (depth, depth)
+        for depth in range(2000)
+    )
+    with pytest.raises(Damaged, match="nested"):
+        parse(tmp_path, head + parts + b"\r\nThe fee is USD 5.\r\n")

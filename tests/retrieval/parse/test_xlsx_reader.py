@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from datetime import date
@@ -135,6 +136,110 @@ def test_a_broken_or_bombed_workbook_is_refused(book: openpyxl.Workbook, tmp_pat
         parse_file(bombed, bombed.name, limits=ParseLimits())
 
 
+def rewritten(
+    book: openpyxl.Workbook, path: Path, changes: dict[str, tuple[str, str]], renamed: str = ""
+) -> Path:
+    """The book saved with `changes`: in the part of this name, text for text."""
+    stream = io.BytesIO()
+    book.save(stream)
+    with zipfile.ZipFile(stream) as source, zipfile.ZipFile(path, "w") as target:
+        for name in source.namelist():
+            content = source.read(name).decode()
+            if name in changes:
+                assert changes[name][0] in content
+                content = content.replace(*changes[name])
+            target.writestr(renamed if renamed and name == SHEET else name, content)
+    return path
+
+
+SHEET = "xl/worksheets/sheet1.xml"
+EVERYWHERE = "A1:XFD1048576"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("</sheetData>", f'</sheetData><mergeCells><mergeCell ref="{EVERYWHERE}"/></mergeCells>'),
+        ("<sheetData>", '<cols><col min="9" max="2000000000" hidden="1"/></cols><sheetData>'),
+        (
+            "</sheetData>",
+            f'</sheetData><hyperlinks><hyperlink ref="{EVERYWHERE}" display="x"/></hyperlinks>',
+        ),
+    ],
+)
+def test_ranges_cost_what_their_cells_do(
+    book: openpyxl.Workbook, tmp_path: Path, old: str, new: str
+) -> None:
+    tracemalloc.start()
+    try:
+        path = rewritten(book, tmp_path / "ranges.xlsx", {SHEET: (old, new)})
+        assert parse_file(path, path.name).text.startswith("Prices\nItem")
+        assert tracemalloc.get_traced_memory()[1] < 30_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_cells_under_a_merged_one_are_not_text(book: openpyxl.Workbook, tmp_path: Path) -> None:
+    book["Prices"]["F9"] = 31
+    book["Prices"]["G9"] = 37
+    merge = '</sheetData><mergeCells><mergeCell ref="F8:G9"/><mergeCell ref="A2:A2"/></mergeCells>'
+    path = rewritten(book, tmp_path / "merged.xlsx", {SHEET: ("</sheetData>", merge)})
+    text = parse_file(path, path.name).text
+    assert "Licence | USD" in text
+    assert "31" not in text
+    assert "37" not in text
+
+
+def test_a_sheet_outside_its_folder_or_named_twice_is_refused(
+    book: openpyxl.Workbook, tmp_path: Path
+) -> None:
+    relations = "xl/_rels/workbook.xml.rels"
+    hidden = rewritten(
+        book, tmp_path / "a.xlsx", {relations: ("sheet1.xml", "sheet1.dat")}, SHEET[:-3] + "dat"
+    )
+    with pytest.raises(Damaged):
+        parse_file(hidden, hidden.name)
+    book.create_sheet("Again")["A1"] = 1
+    twice = rewritten(book, tmp_path / "b.xlsx", {relations: ("sheet2.xml", "sheet1.xml")})
+    with pytest.raises(Damaged):
+        parse_file(twice, twice.name)
+
+
+@pytest.mark.parametrize(
+    ("part", "old", "new"),
+    [
+        (SHEET, "</sheetData>", "</sheet>"),
+        ("[Content_Types].xml", "sheet.main", "no.main"),
+        ("xl/styles.xml", 'numFmtId="164" fontId', 'numFmtId="999" fontId'),
+    ],
+)
+def test_what_openpyxl_stumbles_over_is_refused(
+    book: openpyxl.Workbook, tmp_path: Path, part: str, old: str, new: str
+) -> None:
+    path = rewritten(book, tmp_path / "odd.xlsx", {part: (old, new)})
+    with pytest.raises(Damaged):
+        parse_file(path, path.name)
+
+
+def test_more_cells_than_a_sheet_of_a_contract_has_are_refused(
+    book: openpyxl.Workbook, tmp_path: Path
+) -> None:
+    stream = io.BytesIO()
+    book.save(stream)
+    path = tmp_path / "cells.xlsx"
+    with (
+        zipfile.ZipFile(stream) as source,
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as target,
+    ):
+        for name in source.namelist():
+            content = source.read(name)
+            if name == SHEET:
+                content = content.replace(b"</sheetData>", b"<row/>" * 1_300_000 + b"</sheetData>")
+            target.writestr(name, content)
+    with pytest.raises(TooLarge):
+        parse_file(path, path.name)
+
+
 @pytest.mark.parametrize(
     ("value", "code", "text"),
     [
@@ -158,3 +263,5 @@ def test_a_value_is_written_as_people_read_it(value: object, code: str, text: st
 
 def test_a_computed_value_is_rounded_as_shown() -> None:
     assert shown(1234.5666666, "#,##0.00", computed=True) == "1,234.57"
+    assert shown(1e300, "0.00", computed=True) == "1" + "0" * 300 + ".00"
+    assert shown(1234.5, "0." + "0" * 30, computed=True) == "1234.5" + "0" * 29
