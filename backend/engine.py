@@ -60,17 +60,14 @@ class Engine:
         self.tokenizer = parts.tokenizer
         self.fingerprint = parts.fingerprint
         self._store = parts.store
-        pages = parts.store.pool.format.name
-        linear = "" if config.linear_format == "dense" else f"+{config.linear_format}"
-        self._kv_format = f"{config.resolved_precision()}{linear}/{pages}/{config.reading}"
+        self._kv_format = config.kv_name(parts.store.pool.format.name)
         self._runner = Runner(parts.model, parts.store.pool, parts.arena)
         self._blocks = BlockReader(parts.store, self._runner)
         self._scheduler = Scheduler(
             config.prefill_chunk, config.resolved_read_tokens(), first_come=config.first_come
         )
         self._documents: dict[str, DocumentReading] = {}
-        # Commands about a document reach the thread in the order in which it was made known and
-        # forgotten: else one that is gone would be read, and kept.
+        # The thread is told in the same order, or it would read and keep what was just forgotten.
         self._registering = threading.Lock()
         self._commands: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._live: dict[str, Sequence] = {}
@@ -183,10 +180,8 @@ class Engine:
                 self._scheduler.add_reading(reading)
 
         with self._registering:
-            known = self._documents.get(document.key)
-            if lazy and known is not None:
+            if lazy and (known := self._documents.get(document.key)) is not None:
                 return ReadTicket(known, self._wake)
-            # Registered at once so that a question right after finds it.
             self._documents[document.key] = reading
             self._send(begin)
         return ReadTicket(reading, self._wake)

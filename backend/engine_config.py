@@ -61,6 +61,12 @@ class EngineConfig:
             return "bfloat16"
         return "int8" if torch.cpu._is_vnni_supported() else "float32"
 
+    def kv_name(self, pages: str) -> str:
+        """What KV is called that this engine makes, besides its model: engines of other names make
+        other numbers. `pages` is the format of its pages."""
+        linear = "" if self.linear_format == "dense" else f"+{self.linear_format}"
+        return f"{self.resolved_precision()}{linear}/{pages}/{self.reading}"
+
     def resolved_read_tokens(self) -> int:
         """The tokens of one step of reading that 0 stands for on this device. With 1 a step has one
         block, however short."""
