@@ -98,24 +98,26 @@ class Attachments:
         brought: list[_Place] = []
         changes = [list(self._amending(place)) for _, place in listed]
 
-        def bring(place: _Place, *, replaced: bool) -> None:
+        def bring(place: _Place, role: CitationRole, *, replaced: bool) -> None:
             if not any(place.overlaps(other) for _, other in shown):
-                shown.append((self._cite(place, self._role(place), replaced=replaced), place))
+                role = self._answering(place) or role
+                shown.append((self._cite(place, role, replaced=replaced), place))
                 brought.append(place)
 
         for (citation, place), amending in zip(listed, changes, strict=True):
             if any(place.overlaps(other) for other in brought):
                 continue
             for newer, _ in amending:
-                bring(newer, replaced=False)
+                bring(newer, "amendment", replaced=False)
             shown.append((replace(citation, replaced=any(gone for _, gone in amending)), place))
             for older, gone in self._amended(place):
-                bring(older, replaced=gone)
+                # What is only added to stays in force: it is no amendment, but referred to by one.
+                bring(older, "amendment" if gone else "reference", replaced=gone)
         return shown
 
-    def _role(self, place: _Place) -> CitationRole:
-        """An amendment that is an answer as well stays one."""
-        return "answer" if any(place.overlaps(answer) for answer in self._places) else "amendment"
+    def _answering(self, place: _Place) -> CitationRole | None:
+        """`answer` for what is an answer as well: it stays one."""
+        return "answer" if any(place.overlaps(answer) for answer in self._places) else None
 
     def _amending(self, place: _Place) -> Iterator[tuple[_Place, bool]]:
         """Amendments of the clauses around a place, and whether its text is replaced."""

@@ -155,6 +155,18 @@ def test_an_amended_clause_stands_behind_its_amendment_and_is_marked(turned: boo
     assert "Earlier text, amended since: “3.1 The Buyer" in answer.answer
 
 
+def test_a_clause_that_is_only_added_to_is_not_called_an_amendment() -> None:
+    added = (
+        "FIRST AMENDMENT\n\n1. Section 3.1 of the Supply Agreement is amended by adding the "
+        'following: "Overdue drone deliveries are paid on Mondays only."\n'
+    )
+    both = ((CONTRACT, "c.txt"), (added, "a.txt"))
+    answer = asked("When are overdue drone deliveries paid?", *both, quotes=1, references=False)
+    older = next(c for c in answer.citations if c.document == "c.txt" and c.clause == "3.1")
+    assert (older.role, older.replaced) in {("reference", False), ("answer", False)}
+    assert "Amendment: “3.1" not in answer.answer
+
+
 def test_chinese_amendments_and_references() -> None:
     both = ((CHINESE, "合同.txt"), (CHINESE_AMENDMENT, "补充协议.txt"))
     answer = asked("保险费由谁承担？", *both)
