@@ -15,12 +15,13 @@ from retrieval.figures import find_figures
 
 FactKind = Literal["date", "amount", "percent", "duration"]
 
+# Lengths are bounded: without a bound a row of digits costs the square of its length.
 _MONEY = re.compile(
     r"(?:[$€£¥￥]|\b(?:usd|eur|gbp|rmb|cny|hkd|jpy|chf)\b|人民币)\s*\d[\d,.]*"
     # Its unit belongs to the same amount: 人民币385,000元 is one and not two.
     r"(?:\s*[百千万亿]*[元圆])?"
-    r"|\d[\d,.]*\s*(?:[百千万亿]*[元圆]|美元|欧元|英镑|港元|日元|dollars|euros|pounds|yuan|usd|eur|gbp|rmb|cny)"
-    r"|[零一二三四五六七八九十壹贰叁肆伍陆柒捌玖拾佰仟百千万亿]+(?:元|圆)"
+    r"|\d[\d,.]{0,40}\s*(?:[百千万亿]*[元圆]|美元|欧元|英镑|港元|日元|dollars|euros|pounds|yuan|usd|eur|gbp|rmb|cny)"
+    r"|[零一二三四五六七八九十壹贰叁肆伍陆柒捌玖拾佰仟百千万亿]{1,40}(?:元|圆)"
 )
 _TIME = re.compile(
     r"(?:\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty"

@@ -8,7 +8,7 @@ It does not know meaning: a clause that treats a matter without naming it is not
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -176,10 +176,11 @@ class Scanner:
         for word in listed:
             if word.stem in where:
                 where[word.stem].append(word)
+        starts = {stem: [word.start for word in found] for stem, found in where.items()}
         rarest = min(one, key=lambda stem: len(where[stem]))
         for word in where[rarest]:
             start, end = self._sentence((word.start, word.end))
-            if all(any(start <= w.start < end for w in where[stem]) for stem in one):
+            if all(bisect_left(at, start) < bisect_left(at, end) for at in starts.values()):
                 yield word.start, word.end
 
     def _listed(self) -> list[Word]:
