@@ -21,7 +21,11 @@ from packaging.utils import canonicalize_name
 
 PROJECT = "fineprint"
 EXTRAS = ("postgres",)
-"""Optional features that a user may install; `dev` is not among them."""
+"""Optional features that `make setup` installs; `dev` is not among them."""
+
+FURTHER_EXTRAS = ("ocr",)
+"""Optional features that it leaves out: they are checked where they are installed, and said to be
+unread where they are not."""
 
 ALLOWED = frozenset(
     {
@@ -53,6 +57,7 @@ ALLOWED_FOR = {
 a user can put another build in its place."""
 
 SPELLINGS = {
+    "3-Clause BSD License": "BSD-3-Clause",
     "Apache 2.0": "Apache-2.0",
     "Apache 2.0 License": "Apache-2.0",
     "Apache License 2.0": "Apache-2.0",
@@ -167,12 +172,17 @@ def closure(name: str, extras: frozenset[str]) -> list[str]:
 def main() -> int:
     """Prints what is not allowed; the exit status is 1 if there is anything."""
     try:
-        names = closure(PROJECT, frozenset(EXTRAS))
+        names = set(closure(PROJECT, frozenset(EXTRAS)))
     except metadata.PackageNotFoundError as error:
         print(f"{error.name} is not installed: run make setup", file=sys.stderr)
         return 1
+    for extra in FURTHER_EXTRAS:
+        try:
+            names.update(closure(PROJECT, frozenset({extra})))
+        except metadata.PackageNotFoundError as error:
+            print(f"not read: the extra {extra}, of which {error.name} is not installed")
     problems = []
-    for name in names:
+    for name in sorted(names):
         try:
             expression = statement(metadata.metadata(name))
         except UnknownLicence as error:

@@ -13,6 +13,7 @@ import subprocess
 import tomllib
 from collections.abc import Iterator
 from email.message import Message
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import ModuleType
 
@@ -318,10 +319,30 @@ def stated(**fields: list[str]) -> Message:
             "(MIT)",
         ),
         (stated(License=["Apache 2.0 License"]), "(Apache-2.0)"),
+        (stated(License=["3-Clause BSD License"]), "(BSD-3-Clause)"),
     ],
 )
 def test_licence_statements_are_read(metadata: Message, expression: str) -> None:
     assert load_script("check_licences").statement(metadata) == expression
+
+
+@pytest.mark.parametrize(("absent", "status"), [("ocr", 0), ("postgres", 1)])
+def test_only_extras_that_setup_leaves_out_may_be_unread(
+    absent: str, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    licences = load_script("check_licences")
+
+    def closure(name: str, extras: frozenset[str]) -> list[str]:
+        if absent in extras:
+            raise PackageNotFoundError("lacking")
+        return ["packaging"]
+
+    monkeypatch.setattr(licences, "closure", closure)
+    assert licences.main() == status
+    shown = "".join(capsys.readouterr())
+    assert "lacking is not installed" in shown
+    extras = PROJECT["project"]["optional-dependencies"].keys()
+    assert {*licences.EXTRAS, *licences.FURTHER_EXTRAS, "dev"} == set(extras)
 
 
 @pytest.mark.parametrize("metadata", [stated(), stated(License=["see the web page"])])
