@@ -37,7 +37,7 @@ lint: $(DEVELOPMENT)
 
 types: $(DEVELOPMENT)
 	$(BIN)/mypy
-	$(BIN)/mypy scripts
+	$(BIN)/mypy --explicit-package-bases scripts
 
 imports: $(DEVELOPMENT)
 	$(BIN)/lint-imports
