@@ -50,7 +50,7 @@ _ZH_REFERENCE = re.compile(
     r"(?:的|中(?!国|外|华)|所|规定|之规定|和第|及第|、第|或第|至第|与第|第\S{1,4}[款项目]|[款项目]|约定|以[内上下外]|[,，]第|(?:规定)?的)"
 )
 _UNIT = re.compile(r"\s?(?:%|‰|元|万|亿|米|毫米|厘米|公里|吨|千克|公斤|天|日|年|月|倍|度|级|号)")
-_TOC = re.compile(r"(?:\.{3,}|…{1,}|·{3,}|(?:\. ){3,}|\t+)\s*\d{1,4}\s*$")
+_TOC = re.compile(r"(?:\.{3,}|…|·{3,}|(?:\. ){3,}|\t)\s*\d{1,4}\s*$")
 # The line before ends in the middle of a reference ("as provided in / Section 5").
 _OPEN_END = re.compile(
     r"(?:\b(?:in|of|under|to|and|or|with|by|from|per|this|the|see|both|either|than|through|section"
@@ -63,6 +63,10 @@ _INLINE = re.compile(
     r"|\d{1,2}(?:\.\d{1,3}){0,3}\.?\s{1,4}[A-Z\"“]))"
 )
 _LINE_START = re.compile(r"^[^\S\n]*", re.MULTILINE)
+
+
+_LINE_CHARS = 1000
+"""Of a line that are looked at behind its number; a longer one is no line of a contents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +188,8 @@ def _candidate(source: str, text: str, start: int, inline: bool) -> Candidate | 
         return None
     kind = match.lastgroup or ""
     line_end = text.find("\n", match.end())
-    rest = text[match.end() : line_end if line_end >= 0 else len(text)]
+    line_end = line_end if line_end >= 0 else len(text)
+    rest = text[match.end() : min(line_end, match.end() + _LINE_CHARS)]
     previous = text[max(0, start - 120) : start].rstrip()
     before = previous[previous.rfind("\n") + 1 :]
     if inline and kind not in ("dotted", "single", "article"):

@@ -25,6 +25,9 @@ _HEADER_CHARS = 65_536
 """The standard library takes a header apart in memory that grows with the square of its length:
 150 MB at this limit, 20 GB at 850,000 characters. It has room for 1,500 recipients."""
 
+_NAMED = 20
+"""Attachments that the warning names, as every answer repeats it."""
+
 
 def read_email(data: bytes, name: str) -> tuple[str, tuple[DocumentWarning, ...], Source]:
     """Text, warnings and the second count of an e-mail.
@@ -62,6 +65,8 @@ def _read(message: EmailMessage, name: str) -> tuple[str, tuple[DocumentWarning,
             f"“{name}” is an encrypted e-mail. Open it in the mail program and save its text."
         )
     attachments = [_named(part) for part in message.iter_attachments()]
+    if len(attachments) > _NAMED:
+        attachments[_NAMED:] = [f"and {len(attachments) - _NAMED:,} more"]
     body = message.get_body(preferencelist=("plain", "html"))
     shown, plain = ("", "") if body is None else _body(body, name)
     if not any(char.isalnum() for char in shown) and body is not None:

@@ -112,3 +112,11 @@ def test_parts_nested_without_end_are_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(Damaged, match="nested"):
         parse(tmp_path, head + parts + b"\r\nThe fee is USD 5.\r\n")
+
+
+def test_of_many_attachments_the_first_are_named(tmp_path: Path) -> None:
+    made = message()
+    for number in range(1200):
+        made.add_attachment("x", filename=f"part{number}.txt")
+    (warning,) = parse(tmp_path, made).warnings
+    assert "part19.txt”, and 1,180 more." in warning.message and "part20" not in warning.message
