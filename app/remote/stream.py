@@ -1,15 +1,17 @@
 """One generation on a remote server, as the events that the bundled engine would give.
 
 Before the first token another server may take over; after it the stream ends with an error,
-because half an answer cannot be gone on with elsewhere. Knows the chat completions API.
+because half an answer cannot be gone on with elsewhere. A thread of its own waits for the server,
+so that who cancels never does. Knows the chat completions API.
 """
 
 from __future__ import annotations
 
+import queue
 import random
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import cast
 
@@ -38,7 +40,8 @@ _FINISH: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
 
 
 class RemoteStream(Iterator[TokenEvent]):
-    """Events up to the one with a `finish_reason`. For one thread, but `close` from any."""
+    """Events up to the one with a `finish_reason`. For one thread, but `close` from any. Nobody is
+    asked before the first event is."""
 
     def __init__(self, servers: Servers, request: Request) -> None:
         _check(request.sampling)
@@ -46,21 +49,33 @@ class RemoteStream(Iterator[TokenEvent]):
         self._request = request
         self._cancelled = threading.Event()
         self._response: openai.Stream[ChatCompletionChunk] | None = None
-        self._events = self._run()
+        self._waiting: queue.SimpleQueue[TokenEvent | Exception | None] = queue.SimpleQueue()
+        self._asking: threading.Thread | None = None
         self.over = False
 
     def __next__(self) -> TokenEvent:
         """Waits for the next event. Raises EngineBusy when every server is at its limit,
         RequestTooLarge when the prompt is longer than the model takes, BackendError otherwise."""
-        try:
-            return next(self._events)
-        except BaseException:
+        if self.over:
+            raise StopIteration
+        if self._asking is None and not self._cancelled.is_set():
+            self._asking = threading.Thread(target=self._ask, name="remote", daemon=True)
+            self._asking.start()
+        item = None if self._cancelled.is_set() else self._waiting.get()
+        if item is None or self._cancelled.is_set():
             self.over = True
-            raise
+            now = time.perf_counter()
+            return self._end("cancelled", None, now, now, 0)
+        if isinstance(item, Exception):
+            self.over = True
+            raise item
+        self.over = item.finish_reason is not None
+        return item
 
     def cancel(self) -> None:
         """Leaves the server, from any thread; the last event then says so."""
         self._cancelled.set()
+        self._waiting.put(None)
         response = self._response
         if response is not None:
             response.close()
@@ -69,20 +84,18 @@ class RemoteStream(Iterator[TokenEvent]):
         """Take no more events: the server is left, which stops it."""
         self.over = True
         self.cancel()
-        self._events.close()
 
-    def _run(self) -> Generator[TokenEvent]:
+    def _ask(self) -> None:
         started = time.perf_counter()
         with ExitStack() as stack:
             try:
                 server, response, first = self._begun(stack)
-                yield from self._told(server, response, first, started)
-            except Exception:
-                # A response that is closed in the middle makes the transport raise anything.
-                if not self._cancelled.is_set():
-                    raise
-            if self._cancelled.is_set():
-                yield self._end("cancelled", None, started, started, 0)
+                for event in self._told(server, response, first, started):
+                    self._waiting.put(event)
+            except Exception as error:
+                # Raised again where the events are taken. After a cancel nobody takes any: a
+                # response that is closed in the middle makes the transport raise anything.
+                self._waiting.put(error)
 
     def _begun(
         self, stack: ExitStack
@@ -101,6 +114,8 @@ class RemoteStream(Iterator[TokenEvent]):
                     response = self._asked(server)
                     counted.callback(response.close)
                     self._response = response
+                    if self._cancelled.is_set():
+                        break
                     first = _next(response)
                     self._servers.well(server)
                     return server, response, first
@@ -113,7 +128,9 @@ class RemoteStream(Iterator[TokenEvent]):
                 except openai.OpenAIError as error:
                     busy = False
                     problems[server.url] = said(error)
-                    self._servers.failed(server, said(error))
+                    # One that was left in the middle of a cancel has done nothing wrong.
+                    if not self._cancelled.is_set():
+                        self._servers.failed(server, said(error))
                 counted.close()
             if self._cancelled.is_set():
                 raise BackendError("The request was cancelled before a server took it up.")

@@ -14,13 +14,15 @@ import pytest
 
 class Scripted:
     """What one server says. `words` are its chunks; `statuses` are answered first, in order;
-    `break_after` chunks the connection ends; `pace` seconds a chunk."""
+    `break_after` chunks the connection ends; `pace` seconds a chunk, `thinks` seconds before the
+    first byte."""
 
     def __init__(self) -> None:
         self.words = ["The cap ", "is ", "USD 5."]
         self.statuses: list[tuple[int, dict[str, str], str]] = []
         self.break_after: int | None = None
         self.pace = 0.0
+        self.thinks = 0.0
         self.models = ["big"]
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
@@ -39,6 +41,7 @@ def _handler(script: Scripted) -> type[BaseHTTPRequestHandler]:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             script.bodies.append(body)
             script.headers.append(dict(self.headers))
+            time.sleep(script.thinks)
             if script.statuses:
                 status, headers, message = script.statuses.pop(0)
                 self._json(status, {"error": {"message": message}}, headers)

@@ -158,6 +158,24 @@ def test_cancelling_leaves_the_server_at_once(
     engine.cancel("r1")
 
 
+@pytest.mark.parametrize(("thinks", "pace"), [(3.0, 0.0), (0.0, 3.0)], ids=["no byte", "no word"])
+def test_cancelling_does_not_wait_for_a_server_that_has_not_begun(
+    model_server: Start, opened: Callable[..., RemoteEngine], thinks: float, pace: float
+) -> None:
+    server = model_server()
+    server.thinks, server.pace = thinks, pace
+    engine = opened(server.url)
+    stream = engine.generate(asked())
+    threading.Timer(0.3, engine.cancel, ("r1",)).start()
+    started = time.monotonic()
+    assert [event.finish_reason for event in stream] == ["cancelled"]
+    assert time.monotonic() - started < 1.5
+    while any(thread.name == "remote" for thread in threading.enumerate()):
+        assert time.monotonic() - started < 10
+        time.sleep(0.05)
+    assert engine.alive, "a server that was left has done nothing wrong"
+
+
 def test_closing_a_stream_early_leaves_the_server(
     model_server: Start, opened: Callable[..., RemoteEngine]
 ) -> None:
