@@ -34,6 +34,8 @@ ROUNDS = 3
 """Times all servers are tried before the request fails."""
 LONGEST_PAUSE_S = 20.0
 """The most that a server's Retry-After is waited for."""
+TOKEN_CHARS = 64
+"""A server that says more characters a token than this does not keep to `max_tokens`."""
 MOST_STOPS = 4
 """Of the chat completions API."""
 _FINISH: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
@@ -170,12 +172,17 @@ class RemoteStream(Iterator[TokenEvent]):
     ) -> Iterator[TokenEvent]:
         first_at = 0.0
         index = 0
+        left = TOKEN_CHARS * self._request.sampling.max_tokens
         finish: FinishReason | None = None
         usage: CompletionUsage | None = None
         while chunk is not None and not self._cancelled.is_set():
             usage = chunk.usage or usage
             for choice in chunk.choices[:1]:
                 words = choice.delta.content or ""
+                left -= len(words)
+                if left < 0:
+                    self._servers.failed(server, "it goes on beyond max_tokens")
+                    raise BackendError(f"{server.url} goes on beyond max_tokens; it was left.")
                 if words:
                     first_at = first_at or time.perf_counter()
                     yield TokenEvent(self._request.request_id, index, None, words)

@@ -176,6 +176,16 @@ def test_cancelling_does_not_wait_for_a_server_that_has_not_begun(
     assert engine.alive, "a server that was left has done nothing wrong"
 
 
+def test_a_server_that_never_ends_is_left(
+    model_server: Start, opened: Callable[..., RemoteEngine]
+) -> None:
+    server = model_server()
+    server.words = ["word " * 100] * 100_000
+    with pytest.raises(BackendError, match="beyond max_tokens"):
+        list(opened(server.url).generate(asked()))
+    assert server.left.wait(3)
+
+
 def test_closing_a_stream_early_leaves_the_server(
     model_server: Start, opened: Callable[..., RemoteEngine]
 ) -> None:
