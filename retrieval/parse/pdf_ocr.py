@@ -35,6 +35,9 @@ UNSURE = 0.8
 """Lines recognised with less confidence count as garbled. On eight scanned pages of a Chinese book
 and one blurred English page of 1871, at most 0.5% of a page's characters were in such lines."""
 _SAME_HEIGHT = 0.35
+_NARROWEST = 1 / 40
+"""Strips that are narrower for their length hold no page of text. The models enlarge a picture by
+its short side: one of 1 by 2,000 pixels took all memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ def recognise(
     failed: list[int] = []
     for done, page in enumerate(chosen, 1):
         try:
-            lines = _lines(engine, document, page)
+            lines = [] if _is_strip(page) else _lines(engine, document, page)
         except _engine_errors() as error:
             sys.stderr.write(f"page {page.number}: {error}\n")
             failed.append(page.number)
@@ -125,6 +128,10 @@ def place(page: RawPage, lines: Sequence[Recognised]) -> None:
         page.unreadable += count if line.score < UNSURE else 0
         page.runs.append(Run(chars, 0))
     page.plain = "\n".join(line.text for line in lines)
+
+
+def _is_strip(page: RawPage) -> bool:
+    return min(page.width, page.height) < _NARROWEST * max(page.width, page.height)
 
 
 def _spread(line: Recognised, usual: float) -> list[Char]:

@@ -177,3 +177,16 @@ def test_recognition_can_be_cancelled(make_pdf: MakePdf) -> None:
             cancelled=lambda: bool(told) and told[-1][0] > 40,
         )
     assert told[-1][0] < 80
+
+
+@installed
+def test_a_strip_of_a_page_does_not_end_the_reading(make_pdf: MakePdf) -> None:
+    def strip(canvas: Canvas) -> None:
+        canvas.setPageSize((1, 2000))
+        scan("The cap is USD 5.")(canvas)
+
+    path = make_pdf([prose, strip])
+    document = parse_file(path, path.name)
+    assert "deliver lot 5" in document.text
+    (warning,) = document.warnings
+    assert (warning.code, warning.pages) == ("pages_without_text", (2,))
