@@ -158,8 +158,9 @@ def _readings(match: re.Match[str]) -> tuple[tuple[Style, tuple[int, ...]], ...]
     return (("digit-half", (int(text) if text.isdigit() else ord(text) - 96,)),)
 
 
-def _is_reference(kind: str, rest: str, before: str) -> bool:
-    """Whether a number followed by `rest` and preceded by the line `before` is a reference."""
+def _is_reference(kind: str, rest: str, before: str, *, headed: bool) -> bool:
+    """Whether a number followed by `rest` and preceded by the line `before` is a reference;
+    `headed`: that line is the heading above it."""
     after = rest.lstrip(" \t\u3000")
     if kind.startswith("zh_") and kind != "zh_attachment":
         return bool(_ZH_REFERENCE.match(rest))
@@ -176,10 +177,16 @@ def _is_reference(kind: str, rest: str, before: str) -> bool:
             and not before.rstrip().endswith((".", ":", ";"))
         ):
             return True
-        return bool(_OPEN_END.search(before))
+        return not headed and bool(_OPEN_END.search(before))
     if kind == "zh_attachment":
         return bool(rest) and not re.match(r"[\s::.、《（(]|$", rest)
     return False
+
+
+def _is_heading_of(line: str, number: str) -> bool:
+    """Whether a line is the heading of the clause above the clause `number`."""
+    above = number.rpartition(".")[0]
+    return line.strip().startswith((f"{above}. ", f"{above} "))
 
 
 def _candidate(source: str, text: str, start: int, inline: bool) -> Candidate | None:
@@ -194,7 +201,9 @@ def _candidate(source: str, text: str, start: int, inline: bool) -> Candidate | 
     before = previous[previous.rfind("\n") + 1 :]
     if inline and kind not in ("dotted", "single", "article"):
         return None
-    if _is_reference(kind, rest, before) or _TOC.search(rest):
+    # "7. Break clause" ends in a word of reference, and 7.1 below it is a clause all the same.
+    headed = kind == "dotted" and _is_heading_of(before, match["dn"])
+    if _is_reference(kind, rest, before, headed=headed) or _TOC.search(rest):
         return None
     readings = tuple(
         (style, path)

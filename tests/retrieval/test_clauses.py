@@ -163,3 +163,12 @@ def test_a_long_run_in_a_line_costs_no_time(blank: str) -> None:
     started = time.perf_counter()
     assert [clause.number for clause in outline(text)] == ["1.", "2."]
     assert time.perf_counter() - started < 3
+
+
+def test_a_heading_that_ends_in_a_word_of_reference_keeps_its_clauses() -> None:
+    text = "7. Break clause\n7.1 The Tenant may end this Lease.\n7.2 It pays a fee.\n8. End\n"
+    assert [clause.number for clause in outline(text)] == ["7.", "7.1", "7.2", "8."]
+    text = (
+        "7. Break\nThe Tenant may end this Lease as provided in clause\n7.1 of the Terms.\n8. End\n"
+    )
+    assert [clause.number for clause in outline(text)] == ["7.", "8."]
