@@ -27,7 +27,7 @@ from retrieval.clauses import outline
 
 Range = tuple[int, int]
 
-_LINE = re.compile(r"\n(?=[^\s])|\n\s+(?=\S)")
+_SPACES = re.compile(r"\s+")
 _SENTENCE = re.compile(r"[.;:!?]\s+|[。；！？]")
 _LEAST_SHARE = 3 / 8
 """Of the longest block is the shortest. With a quarter, blocks are shorter on average; with seven
@@ -69,7 +69,10 @@ def _kinds(text: str, starts: NDArray[np.int64]) -> NDArray[np.int8]:
     kinds = np.full(len(starts), _ANY, dtype=np.int8)
     places: list[tuple[int, Iterable[int]]] = [
         (_SENTENCE_START, (match.end() for match in _SENTENCE.finditer(text))),
-        (_LINE_START, (match.end() for match in _LINE.finditer(text))),
+        (
+            _LINE_START,
+            (match.end() for match in _SPACES.finditer(text) if "\n" in match.group()),
+        ),
         (_CLAUSE, (clause.start for clause in outline(text))),
     ]
     for kind, characters in places:
@@ -81,10 +84,14 @@ def _kinds(text: str, starts: NDArray[np.int64]) -> NDArray[np.int8]:
 def _best(
     text: str, starts: NDArray[np.int64], kinds: NDArray[np.int8], first: int, last: int
 ) -> int:
-    """The token of [first, last) to cut before; the first one where several are equal."""
+    """The token of [first, last) to cut before; where several are equal (the same words again and
+    again), the one nearest to the middle, or short pieces would be cut off one after another."""
     among = kinds[first:last]
     tokens = np.flatnonzero(among == among.min()) + first
-    return int(min(tokens, key=lambda token: _hash(text, int(starts[token]))))
+    middle = first + last
+    return int(
+        min(tokens, key=lambda token: (_hash(text, int(starts[token])), abs(2 * token - middle)))
+    )
 
 
 def _hash(text: str, start: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -119,3 +120,13 @@ def test_one_line_without_any_sign_is_cut_all_the_same() -> None:
     assert max(sizes) <= MOST
     assert cut_blocks("", [], MOST) == ()
     assert cut_blocks("one two", spans_of("one two"), MOST) == ((0, 3),)
+
+
+@pytest.mark.parametrize("text", ["ab1x" * 60_000, "abc" + "\n" * 120_000, "same row 7\n" * 20_000])
+def test_the_same_again_and_again_is_cut_in_no_time(text: str) -> None:
+    spans = [(first, min(first + 4, len(text))) for first in range(0, len(text), 4)]
+    started = time.process_time()
+    blocks = cut_blocks(text, spans, 512)
+    # Over a minute when equal places were taken from the left.
+    assert time.process_time() - started < 5
+    assert all(192 <= last - first <= 512 for first, last in blocks)
