@@ -30,7 +30,8 @@ from app.events import AnswerCompleted
 from app.types import Answer, AskOptions
 from eval.runs.opened import index_document
 from retrieval.types import Document, DocumentPage
-from scripts.bench_retrieval import SETS, gold_spans, lines_of, quotes
+from scripts.bench_retrieval import SETS, gold_spans, lines_of
+from scripts.fit_judges import quotes
 
 STEPS = ("lists", "references", "definitions", "amendments", "compute", "backtrack")
 # The category's question of CUAD in Chinese; translated for this script.
@@ -164,8 +165,10 @@ def asked_with(
 def steps(args: argparse.Namespace) -> dict[str, object]:
     """All steps off, then those on that are not named in --off."""
     table: dict[str, object] = {}
-    off = AskOptions(phrase=False, **dict.fromkeys(STEPS, False))
-    on = dataclasses.replace(off, **{name: name not in args.off for name in STEPS})
+    without: dict[str, Any] = dict.fromkeys(STEPS, False)
+    chosen: dict[str, Any] = {name: name not in args.off for name in STEPS}
+    off = AskOptions(phrase=False, **without)
+    on = dataclasses.replace(off, **chosen)
     for name in args.sets.split(","):
         material = [
             (loaded(data), asked)

@@ -21,8 +21,11 @@ from pathlib import Path
 
 import torch
 import triton
-from block_attention_peers import time_dense, time_flex
-from block_attention_problem import (
+
+from backend.ops.block_attention import Implementation, Tiles
+from backend.ops.block_attention.pack import pack
+from scripts.block_attention_peers import time_dense, time_flex
+from scripts.block_attention_problem import (
     ANCHORS,
     BLOCK,
     SHAPES,
@@ -33,9 +36,6 @@ from block_attention_problem import (
     make_problem,
     seconds,
 )
-
-from backend.ops.block_attention import Implementation, Tiles
-from backend.ops.block_attention.pack import pack
 
 TILES: dict[int, list[Tiles]] = {
     64: [Tiles(128, 128, 8, 3), Tiles(128, 64, 4, 3), Tiles(64, 64, 4, 4)],

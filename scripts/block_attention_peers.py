@@ -8,7 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from block_attention_problem import (
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.flex_attention import BlockMask, flex_attention
+from torch.nn.functional import scaled_dot_product_attention
+
+from backend.layers.rope import rotate
+from scripts.block_attention_problem import (
     ANCHORS,
     BLOCK,
     SINKS,
@@ -19,11 +24,6 @@ from block_attention_problem import (
     make_problem,
     seconds,
 )
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.nn.attention.flex_attention import BlockMask, flex_attention
-from torch.nn.functional import scaled_dot_product_attention
-
-from backend.layers.rope import rotate
 
 _TILE = 128
 """Rows and keys of a tile of FlexAttention's block mask."""

@@ -1,6 +1,6 @@
 """Makes the sample contracts and their questions from `samples/source/`.
 
-    python scripts/make_samples.py [--check] [--lang LANG] [--out DIR]
+    python -m scripts.make_samples [--check] [--lang LANG] [--out DIR]
 
 `--check` writes nothing; it exits 1 when a committed file differs from what would be written.
 Needs the `dev` extra (reportlab) and, for the Chinese PDF, the font named in `sample_pdf.py`.
@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from sample_docx import write_docx
-from sample_pdf import FontMissing, write_pdf
-from sample_source import Contract, SourceError, read_contract
+
+from scripts.sample_docx import write_docx
+from scripts.sample_pdf import FontMissing, write_pdf
+from scripts.sample_source import Contract, SourceError, read_contract
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "samples"
@@ -127,7 +128,7 @@ def main() -> int:
     if differing:
         sys.stderr.write(
             f"These samples are not what the source gives: {', '.join(differing)}. "
-            "Run python scripts/make_samples.py and commit the result.\n"
+            "Run python -m scripts.make_samples and commit the result.\n"
         )
     return 1 if differing else 0
 

@@ -19,7 +19,8 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls, qn
 from docx.shared import Mm, Pt
 from lxml import etree
-from sample_source import Contract, Entry, right_aligned
+
+from scripts.sample_source import Contract, Entry, right_aligned
 
 _EPOCH = (2025, 1, 1, 0, 0, 0)
 _MAIN, _SCHEDULE, _PARTS = 901, 902, 903

@@ -32,7 +32,8 @@ from reportlab.platypus import (
     TableStyle,
 )
 from reportlab.platypus.tableofcontents import TableOfContents
-from sample_source import Contract, Entry, right_aligned
+
+from scripts.sample_source import Contract, Entry, right_aligned
 
 _CJK_FOLDER = Path("/usr/share/fonts/truetype/lxgw-wenkai")
 _CJK_FONTS = {

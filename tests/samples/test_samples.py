@@ -28,7 +28,7 @@ BY_LANG = pytest.mark.parametrize("record", RECORDS, ids=[r["lang"] for r in REC
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_committed_files_are_what_the_source_gives(lang: str) -> None:
     done = subprocess.run(
-        [sys.executable, "scripts/make_samples.py", "--check", "--lang", lang],
+        [sys.executable, "-m", "scripts.make_samples", "--check", "--lang", lang],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -67,7 +67,7 @@ def test_gold_spans_are_exact(record: dict[str, Any]) -> None:
     assert len(answerable) == 15
     for qa in answerable:
         (answer,), (start,) = qa["answers"], qa["answer_starts"]
-        moved = f"{qa['qid']}: reading has changed; run python scripts/make_samples.py"
+        moved = f"{qa['qid']}: reading has changed; run python -m scripts.make_samples"
         assert answer and text[start : start + len(answer)] == answer, moved
         assert text.count(answer) == 1, qa["qid"]
 
