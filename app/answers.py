@@ -38,6 +38,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+STAYING_SHARE = 4
+"""One in so many threads may wait for reading to end (`until_read`)."""
+_NOT_WAITED = DocumentWarning(
+    "not_waited",
+    "Too many questions wait for their documents to be read, so this answer was not kept until "
+    "then. Ask again when the document is read.",
+)
+
+
 class Asker(Protocol):
     """The shape of `app.ask.ask`."""
 
@@ -90,6 +99,7 @@ class AnswerRuns:
         self._runs: dict[str, AnswerRun] = {}
         self._waiting: deque[AnswerRun] = deque()
         self._reserved = 0
+        self._stayers = threading.BoundedSemaphore(max(1, workers // STAYING_SHARE))
         self._changed = threading.Condition()
         self._closed = False
         self._threads = [
@@ -244,6 +254,15 @@ class AnswerRuns:
             self._run(run)
 
     def _run(self, run: AnswerRun) -> None:
+        # Those who stay until a document is read must not take every thread from the others.
+        stays = run.until_read and self._stayers.acquire(blocking=False)
+        try:
+            self._answer(run, stays=stays)
+        finally:
+            if stays:
+                self._stayers.release()
+
+    def _answer(self, run: AnswerRun, *, stays: bool) -> None:
         waited_ms = _since(run.arrived)
         try:
             documents = [self._load(document_id) for document_id in run.document_ids]
@@ -259,10 +278,14 @@ class AnswerRuns:
                 request_id=run.id,
                 history=run.history,
                 cancelled=run.cancelled,
-                until_read=run.until_read,
+                until_read=stays,
             ):
                 if isinstance(event, AnswerCompleted):
                     answer = as_stopped(event.answer, run)
+                    if run.until_read and not stays and answer.status == "partial":
+                        answer = dataclasses.replace(
+                            answer, warnings=(*answer.warnings, _NOT_WAITED)
+                        )
                     self._complete(run, _with_waiting(answer, waited_ms, before_ms))
                 elif isinstance(event, AnswerFailed):
                     self._fail(run, stopped(run) if event.code == CANCELLED else event)

@@ -400,6 +400,7 @@ ADVICE_ZH: dict[str, str] = {
     "internal_error": "服务器出现故障，详情见日志。",
     "not_saved": "此回答未能保存，之后将无法再次查到。",
     "phrasing_failed": "模型未能给出自己的表述；引文不受影响。",
+    "not_waited": "等待读完的提问过多，本回答未等到文件读完。请在读完后再问一次。",
     "comments": "文件含有批注，批注不属于正文。",
     "hidden_text": "文件含有隐藏文字，已忽略或标出。",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -313,3 +314,34 @@ def test_a_document_deleted_while_it_was_loaded_does_not_come_back(notebook: Not
         runs.close()
     assert engine_told == ["read k", "forget k"]
     assert isinstance(run.outcome, AnswerFailed) and run.outcome.code == "not_found"
+
+
+def test_those_who_stay_until_all_is_read_leave_threads_for_the_others(make: Make) -> None:
+    over = threading.Event()
+
+    def staying(*_: Any, until_read: bool, **__: Any) -> Iterator[AnswerEvent]:
+        yield AnswerCreated("", "", "en", ())
+        if until_read:
+            assert over.wait(10)
+        yield AnswerCompleted(dataclasses.replace(ANSWER, status="partial"))
+
+    runs = make(staying, workers=8)
+    patient = dataclasses.replace(QUESTION, until_read=True)
+    stayed = [runs.start(patient) for _ in range(8)]
+    other = runs.start(QUESTION)
+    assert other.wait(5), "six of the eight threads are free"
+    deadline = time.monotonic() + 5
+    while sum(run.finished for run in stayed) < 6 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    sent_off = [run for run in stayed if run.finished]
+    assert len(sent_off) == 6
+    for run in sent_off:
+        assert isinstance(run.outcome, AnswerCompleted)
+        assert [one.code for one in run.outcome.answer.warnings] == ["not_waited"]
+    over.set()
+    assert all(run.wait(5) for run in stayed)
+    kept = [run for run in stayed if run not in sent_off]
+    assert all(
+        isinstance(run.outcome, AnswerCompleted) and not run.outcome.answer.warnings for run in kept
+    )
+    assert isinstance(other.outcome, AnswerCompleted) and not other.outcome.answer.warnings
