@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from app.answer import wording
-from app.answer.evidence import Found, find, look_again, missing_clauses
+from app.answer.evidence import Found, find, find_parts, look_again, missing_clauses
 from app.errors import BadQuestion
 from app.events import (
     AnswerCompleted,
@@ -126,7 +126,7 @@ def _draft(
 ) -> Generator[AnswerEvent, None, Answer]:
     """Search, quote, phrase; returns the answer. `preliminary`: somebody else says that reading
     goes on."""
-    found = search(documents, question)
+    found = find_parts(search, documents, question)
     absent = missing_clauses(documents, question)
     opening = open_list(documents, question, language, options)
     if not (opening.places if opening else found.answerable and not absent):

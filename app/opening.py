@@ -81,14 +81,19 @@ def open_answer(
     return Opening(
         lines=quote_lines(language, citations, several=several),
         citations=citations,
-        notes=tuple(_notes(documents, citations, language)),
+        notes=tuple(_notes(documents, citations, language, found.unanswered)),
         computed=computed,
     )
 
 
 def _notes(
-    documents: Sequence[LoadedDocument], citations: Sequence[Citation], language: Language
+    documents: Sequence[LoadedDocument],
+    citations: Sequence[Citation],
+    language: Language,
+    unanswered: Sequence[str],
 ) -> Iterator[str]:
+    if unanswered:
+        yield notices.unanswered_parts(language, unanswered)
     cited = {citation.document_id for citation in citations}
     silent = [document.record.name for document in documents if document.record.id not in cited]
     if silent:

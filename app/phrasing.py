@@ -75,9 +75,15 @@ class _Ground:
     language: Language
     offset: int
 
+    @property
+    def known(self) -> int:
+        """Markers that may stand. The model is given its passages without numbers, best last, so
+        only where there is one source can a number of its be right."""
+        return 1 if len(self.spans) == 1 else 0
+
     def checks(self, words: str, shown: int) -> tuple[Check, ...]:
         """The checks of `words`, which stand `shown` characters after `offset`."""
-        bare = without_markers(words, len(self.spans))
+        bare = without_markers(words, self.known)
         return check_text(bare, self.spans, labels=self.labels, offset=self.offset + shown)
 
 
@@ -144,7 +150,7 @@ def _attempt(
         with closing(generated) as events:
             for sentence in stream.read(events, cancelled):
                 lead = "" if shown else "\n\n"
-                words = resolve_markers(sentence, len(ground.spans), ground.spans)
+                words = resolve_markers(sentence, ground.known, ground.spans)
                 found = ground.checks(words, len(shown) + len(lead))
                 if not acceptable(words, found, ground.spans, ground.question, ground.language):
                     use, refused = ("cut", "") if shown else ("dropped", words)

@@ -7,7 +7,7 @@ ordered by their own score.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,9 +18,10 @@ from app.types import AskOptions, Citation
 from retrieval.backtrack import brought_in, missed
 from retrieval.bridging import bridged
 from retrieval.clauses import label
+from retrieval.parts import parts_of
 from retrieval.plan import find_evidence
 from retrieval.query import read_question
-from retrieval.ranking import rank_sentences
+from retrieval.ranking import is_fragment, rank_sentences
 from retrieval.showing import worth_showing
 from retrieval.types import Chunk, Evidence, Language, Sentence
 
@@ -39,10 +40,13 @@ class Candidate:
 @dataclass(frozen=True, slots=True)
 class Found:
     """Evidence of each document, in the order asked, and the candidates of the documents that can
-    answer, best first."""
+    answer, best first. Of a question that asks several things, `heads` are the best candidates of
+    its parts, in their order, and `unanswered` the parts to which nothing answers."""
 
     evidence: tuple[Evidence, ...]
     candidates: tuple[Candidate, ...]
+    heads: tuple[Candidate, ...] = ()
+    unanswered: tuple[str, ...] = ()
 
     @property
     def answerable(self) -> bool:
@@ -87,6 +91,30 @@ def find(documents: Sequence[LoadedDocument], question: str) -> Found:
     return _joined(evidence, documents, question)
 
 
+def find_parts(
+    search: Callable[[Sequence[LoadedDocument], str], Found],
+    documents: Sequence[LoadedDocument],
+    question: str,
+) -> Found:
+    """Searches the question, and where it asks several things each of them as well: one that is
+    answered must not keep the others from their quotes."""
+    whole = search(documents, question)
+    asked = parts_of(question)
+    if len(asked) == 1:
+        return whole
+    parts = [(part, search(documents, part)) for part in asked]
+    answered = [found for _, found in parts if found.candidates]
+    if not answered:
+        return whole
+    heads: list[Candidate] = []
+    for found in answered:
+        if not any(_overlap(found.candidates[0], other) for other in heads):
+            heads.append(found.candidates[0])
+    base = whole if whole.candidates else answered[0]
+    missing = tuple(part for part, found in parts if not found.candidates)
+    return replace(base, heads=tuple(heads), unanswered=missing)
+
+
 def look_again(found: Found, documents: Sequence[LoadedDocument], question: str) -> Found:
     """The evidence with the chunks that hold a telling word which no chosen chunk has; whether a
     document answers is not judged again."""
@@ -103,7 +131,8 @@ def look_again(found: Found, documents: Sequence[LoadedDocument], question: str)
         evidence.append(one)
     if all(one is before for one, before in zip(evidence, found.evidence, strict=True)):
         return found
-    return _joined(evidence, documents, question)
+    again = _joined(evidence, documents, question)
+    return replace(again, heads=found.heads, unanswered=found.unanswered)
 
 
 def _joined(
@@ -143,17 +172,22 @@ def answers(
     """The quotes that answer, best first.
 
     One document is answered from its best sentence and those that are worth showing after it; of
-    several documents, each one that can answer is quoted at least once.
+    several documents, each one that can answer is quoted at least once. Each part of a question
+    that asks several things has its best quote, on top of those.
     """
-    chosen: list[Candidate] = []
+    chosen = list(found.heads)
     before: dict[int, list[Sentence]] = {}
     for candidate in found.candidates:
         own = before.setdefault(candidate.document, [])
         worth = worth_showing(candidate.sentence, own, options.closeness)
+        if found.heads and is_fragment(_text(documents, candidate)):
+            # Where the parts have their quotes, a heading adds nothing to them.
+            continue
         if worth and not any(_overlap(candidate, other) for other in chosen):
             chosen.append(candidate)
             own.append(candidate.sentence)
-    chosen = _spread(chosen, max(1, options.quotes, len(before)))
+    most = max(1, options.quotes, len(before)) + max(0, len(found.heads) - 1)
+    chosen = _spread(chosen, most)
     return tuple(
         cite(documents[candidate.document], candidate.sentence.start, candidate.sentence.end)
         for candidate in chosen
@@ -204,6 +238,11 @@ def _named_first(
         return not any(a <= start < b for a, b in spans[candidate.document])
 
     return tuple(sorted(candidates, key=outside))
+
+
+def _text(documents: Sequence[LoadedDocument], candidate: Candidate) -> str:
+    sentence = candidate.sentence
+    return documents[candidate.document].text[sentence.start : sentence.end]
 
 
 def _overlap(one: Candidate, other: Candidate) -> bool:

@@ -116,6 +116,15 @@ def unread_pages(language: Language, pages: Sequence[int], document: str | None)
     return f"《{document}》{said}" if language == "zh" else f"{document}: {said}"
 
 
+def unanswered_parts(language: Language, parts: Sequence[str]) -> str:
+    """Which parts of a question nothing answers by itself."""
+    listed = "、".join(f"“{part}”" for part in parts)
+    if language == "zh":
+        return f"未找到单独回答{listed}的内容。"
+    listed = " or ".join(f"“{part}”" for part in parts)
+    return f"Nothing was found that answers {listed} by itself."
+
+
 def silent_documents(language: Language, names: Sequence[str]) -> str:
     """Names the documents in which nothing was found, when others answer."""
     if language == "zh":

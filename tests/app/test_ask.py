@@ -353,6 +353,34 @@ def test_markers_that_point_nowhere_are_removed() -> None:
     assert answer.answer.endswith("USD 2 million [1] [1].")
 
 
+def test_every_part_of_a_question_has_its_quote() -> None:
+    question = "What is the total liability, and within how many days are copies returned?"
+    _, answer = run(ScriptedEngine(), question, loaded(NDA))
+    quotes = " ".join(citation.quote for citation in answer.citations)
+    assert "USD 2,000,000" in quotes and "thirty (30) days" in quotes
+    question = "合同押金是多少，逾期支付租金的违约金怎么算？"
+    _, answer = run(ScriptedEngine(), question, loaded(LEASE))
+    quotes = " ".join(citation.quote for citation in answer.citations)
+    assert "三个月租金" in quotes and "万分之五" in quotes
+
+
+def test_a_part_that_nothing_answers_is_said() -> None:
+    question = "What is the total liability, and which arbitration institution is named?"
+    _, answer = run(ScriptedEngine(), question, loaded(NDA))
+    assert answer.status == "answered" and "USD 2,000,000" in answer.answer
+    assert "Nothing was found that answers “which arbitration institution is named?”" in (
+        answer.answer
+    )
+
+
+def test_the_model_cannot_number_several_sources() -> None:
+    # It is given the quotes without numbers and in another order.
+    question = "What is the cap on liability, and within how many days are copies returned?"
+    _, answer = run(ScriptedEngine("A total of USD 2 million [2]."), question, loaded(NDA))
+    assert len(answer.citations) == 2 and answer.phrasing == "used"
+    assert answer.answer.endswith("A total of USD 2 million.")
+
+
 @pytest.mark.parametrize(
     ("finish", "words"), [("length", "cut at the length limit"), ("repetition", "repeat itself")]
 )
