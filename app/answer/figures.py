@@ -127,9 +127,12 @@ def _read(folded: str, match: re.Match[str], done: int) -> Figure | None:
         unit = "year" if unit == "anniversary" else unit
         return Figure(start, end, folded[start:end], value, f"第{unit}", value)
     before = _BEFORE.search(folded, max(done, start - 40), start)
-    if match["digits"] and before is None and _IN_WORD.search(folded, max(0, start - 2), start):
-        return None
     after = _AFTER.match(folded, end)
+    # "A12" and "RD-40" are codes; "徐x88000元" is an amount behind a masked name.
+    paid = after is not None and after.start("unit") == end and after["unit"].lower() in MONEY
+    code = match["digits"] and before is None and not paid
+    if code and _IN_WORD.search(folded, max(0, start - 2), start):
+        return None
     unit, half = "", Decimal(0)
     if after and _keeps(folded, match, after):
         unit = (MONEY | MEASURES)[after["unit"].lower()]

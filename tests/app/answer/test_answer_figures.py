@@ -151,3 +151,9 @@ def test_thousands_separators_do_not_change_a_value(whole: int, cents: int) -> N
     plain = find_figures(f"USD {whole}.{cents:02d}")[0]
     grouped = find_figures(f"USD {whole:,}.{cents:02d}")[0]
     assert plain.value == grouped.value == Decimal(whole) + Decimal(cents) / 100
+
+
+def test_an_amount_behind_a_masked_name_is_a_figure_and_a_code_is_none() -> None:
+    assert [figure.key for figure in find_figures("给付徐x８８０００欧元")] == ["88000 EUR"]
+    assert [figure.key for figure in find_figures("给付徐x88000元，徐x8作出声明")] == ["88000 CNY"]
+    assert find_figures("panel RD-40 and cable A12 of the series") == ()
