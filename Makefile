@@ -27,7 +27,7 @@ run: $(RUNTIME) ## fetch the default model and open the page on http://127.0.0.1
 
 test: $(DEVELOPMENT) ## every test that needs no GPU; what is skipped says why
 	@$(BIN)/fineprint models pull || echo "make test: the default model could not be fetched; tests marked 'model' say so" >&2
-	$(BIN)/python -m pytest -m "not gpu" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "not gpu and not ocr" $(PYTEST_ARGS)
 
 check: lint types imports licences structure ## what CI checks besides the tests
 

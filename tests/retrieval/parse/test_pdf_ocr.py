@@ -23,12 +23,18 @@ from retrieval.types import Document
 
 MakePdf = Callable[..., Path]
 WIDTH, HEIGHT = A4
-installed = pytest.mark.skipif(
+_without = pytest.mark.skipif(
     find_spec("rapidocr") is None, reason="the optional extra ocr is not installed"
 )
 absent = pytest.mark.skipif(
     find_spec("rapidocr") is not None, reason="the optional extra ocr is installed"
 )
+
+
+def installed(test: Callable[..., None]) -> Callable[..., None]:
+    """Marks a test of the models: left out of `make test`, skipped where they are missing."""
+    marked: Callable[..., None] = pytest.mark.ocr(_without(test))
+    return marked
 
 
 def scan(*lines: str) -> Callable[[Canvas], None]:
