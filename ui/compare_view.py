@@ -38,7 +38,7 @@ def comparison_html(comparison: Json, lang: Lang) -> str:
         left = text(lang, "more_changes", count=number(len(changes) - _SHOWN_CHANGES))
         parts.append(f'<p class="fp-note">{esc(left)}</p>')
     if comparison["restated"]:
-        parts.append(_restated(comparison["restated"], ids, lang))
+        parts.append(_folded("restated", comparison["restated"], ids[1], lang))
     return f'<div class="fp-changes">{"".join(parts)}</div>'
 
 
@@ -69,7 +69,7 @@ def _change(change: Json, ids: tuple[str, str], lang: Lang) -> str:
     )
     values = "".join(_values(edit, lang) for edit in change["edits"])
     body = _body(change)
-    follows = _follows(change["follows"], ids, lang) if change["follows"] else ""
+    follows = _folded("follows", change["follows"], ids[1], lang) if change["follows"] else ""
     return (
         f'<section class="{css}"><p class="fp-change-kind">{esc(said)}</p>{values}'
         f'<div class="fp-diff">{body}</div><div class="fp-sources">{places}</div>'
@@ -135,21 +135,12 @@ def _cut(said: str, limit: int = _WHOLE) -> str:
     return said if len(said) <= limit else f"{said[:limit]}…"
 
 
-def _follows(follows: list[Json], ids: tuple[str, str], lang: Lang) -> str:
+def _folded(key: str, pairs: list[Json], document_id: str, lang: Lang) -> str:
+    """A fold whose head counts the `pairs` of old and new places that it lists."""
     rows = "".join(
         f"<li>{esc(_cut(one['old']['text'], 80))} → {esc(_cut(one['new']['text'], 80))} "
-        f"{place_button('', one['new'], ids[1], lang)}</li>"
-        for one in follows
+        f"{place_button('', one['new'], document_id, lang)}</li>"
+        for one in pairs
     )
-    head = esc(text(lang, "follows", count=len(follows)))
-    return f'<details class="fp-notes"><summary>{head}</summary><ul>{rows}</ul></details>'
-
-
-def _restated(edits: list[Json], ids: tuple[str, str], lang: Lang) -> str:
-    rows = "".join(
-        f"<li>{esc(_cut(one['old']['text'], 80))} → {esc(_cut(one['new']['text'], 80))} "
-        f"{place_button('', one['new'], ids[1], lang)}</li>"
-        for one in edits
-    )
-    head = esc(text(lang, "restated", count=len(edits)))
+    head = esc(text(lang, key, count=len(pairs)))
     return f'<details class="fp-notes"><summary>{head}</summary><ul>{rows}</ul></details>'

@@ -87,7 +87,7 @@ class ExaminationActions:
             p.examined: replace(examined, comparison=found),
         }
 
-    async def translate(self, lang: Lang, chosen: str | None, examined: Examined) -> Changes:
+    def translate(self, lang: Lang, examined: Examined) -> Changes:
         """The views in another language."""
         p = self._parts
         terms, comparison = examined.terms, examined.comparison
@@ -96,7 +96,8 @@ class ExaminationActions:
             p.compare: gr.update(value=text(lang, "compare")),
             p.terms: terms_html(terms, lang) if terms else "",
             p.comparison: comparison_html(comparison, lang) if comparison else _hint(lang),
-            **await self._offered(lang, chosen),
+            p.old_version: gr.update(label=text(lang, "old_version")),
+            p.new_version: gr.update(label=text(lang, "new_version")),
         }
 
     async def show(self, lang: Lang, event: gr.EventData) -> Changes:
@@ -111,19 +112,12 @@ class ExaminationActions:
     async def _offered(self, lang: Lang, chosen: str | None) -> Changes:
         """The documents that can be compared; the chosen one counts as the new version."""
         p = self._parts
-        labels = {
-            p.old_version: text(lang, "old_version"),
-            p.new_version: text(lang, "new_version"),
-        }
         try:
             documents = await self._api.documents()
         except UIError as error:
-            return {
-                **{one: gr.update(label=label) for one, label in labels.items()},
-                p.comparison: _said(reason(error, lang), bad=True),
-            }
+            return {p.comparison: _said(reason(error, lang), bad=True)}
         choices = [(_label(one), one["id"]) for one in documents if one["askable"]]
-        offered = {one: gr.update(label=labels[one], choices=choices) for one in labels}
+        offered = {one: gr.update(choices=choices) for one in (p.old_version, p.new_version)}
         if any(document_id == chosen for _, document_id in choices):
             offered[p.new_version] |= {"value": chosen}
         return offered

@@ -62,7 +62,7 @@ class PageActions:
             p.viewer: await self._view.html(shown, lang),
             p.status: "",
             p.notices: "",
-            **await self._examination.translate(lang, chosen, examined),
+            **self._examination.translate(lang, examined),
             **await self._library.refresh(lang, chosen, "", said),
         }
 

@@ -49,7 +49,7 @@ def _term(term: Json, document_id: str, lang: Lang) -> str:
     if term["state"] == "not_stated":
         body = f'<span class="fp-muted">{esc(text(lang, "not_stated"))}</span>'
         if term["nearest"] is not None:
-            near = _place_button(text(lang, "nearest_passage"), term["nearest"], document_id, lang)
+            near = place_button(text(lang, "nearest_passage"), term["nearest"], document_id, lang)
             body += f" {near}"
         return f"<dt>{name}</dt><dd>{body}</dd>"
     values = [_value(value, document_id, lang) for value in term["values"]]
@@ -77,7 +77,7 @@ def _value(value: Json, document_id: str, lang: Lang) -> str:
     names = ", ".join(" ".join(name["text"].split()) for name in value["names"])
     if names:
         said += f' <span class="fp-muted">({esc(names)})</span>'
-    return f"{said} {_place_button('', value['passage'], document_id, lang)}"
+    return f"{said} {place_button('', value['passage'], document_id, lang)}"
 
 
 def _words(said: str) -> list[str]:
@@ -85,12 +85,8 @@ def _words(said: str) -> list[str]:
     return sorted(_WORD.findall(said.casefold().replace(",", "")))
 
 
-def _place_button(label: str, place: Json, document_id: str, lang: Lang) -> str:
-    return place_button(label or place_of(place, lang), place, document_id, lang)
-
-
 def place_button(label: str, place: Json, document_id: str, lang: Lang) -> str:
-    """A button that shows `place` of a document on its page."""
+    """A button that shows `place` of a document on its page; without a label it names the place."""
     where = place_of(place, lang)
     return button(
         label or where,
