@@ -148,14 +148,6 @@ def _joined(
     return Found(tuple(evidence), _named_first(candidates, documents, question))
 
 
-def lead(
-    found: Found, documents: Sequence[LoadedDocument], language: Language, options: AskOptions
-) -> tuple[tuple[str, ...], tuple[Citation, ...]]:
-    """The quote lines that open the answer, and their citations in the same order."""
-    citations = answers(found, documents, options)
-    return quote_lines(language, citations, several=len(documents) > 1), citations
-
-
 def quote_lines(
     language: Language, citations: Sequence[Citation], *, several: bool
 ) -> tuple[str, ...]:

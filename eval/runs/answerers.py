@@ -14,7 +14,7 @@ from typing import Protocol
 
 from app.answer import wording
 from app.answer.citations import without_markers
-from app.answer.evidence import Found, lead, missing_clauses
+from app.answer.evidence import Found, answers, missing_clauses, quote_lines
 from app.documents import LoadedDocument
 from app.types import Citation
 from eval.runs.material import search_of
@@ -95,7 +95,8 @@ class _RetrievalSession:
             else:
                 lines = (found.evidence[0].reason,)
         else:
-            lines, citations = lead(found, documents, language, self.switches.ask)
+            citations = answers(found, documents, self.switches.ask)
+            lines = quote_lines(language, citations, several=False)
         took = 1000 * (time.perf_counter() - started)
         return Reply(
             status="answered" if citations else "not_found",

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from app.answer.evidence import Found, lead
+from app.answer.evidence import Found, answers
 from app.ask import ask
 from app.documents import LoadedDocument
 from app.events import AnswerCompleted, AnswerDelta
@@ -206,7 +206,7 @@ class _EvidenceSession:
             return found, plan_prompt(self.engine.tokenizer, words, language, passages)
         if not found.candidates:
             return found, self._without_quotes(found, words, language)
-        _, citations = lead(found, documents, language, options)
+        citations = answers(found, documents, options)
         return found, plan_phrasing(
             self.engine, documents, found, citations, words, language, options
         )
