@@ -132,7 +132,7 @@ def test_waiting_counts_into_the_timings(make: Make) -> None:
     assert first.wait(5) and second.wait(5)
     assert isinstance(second.outcome, AnswerCompleted)
     timings = second.outcome.answer.timings
-    assert 150 < timings.queue_ms < 2000
+    assert 150 < timings.queue_ms < 5000
     assert timings.ttft_ms >= timings.queue_ms and timings.total_ms >= timings.ttft_ms
 
 

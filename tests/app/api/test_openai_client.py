@@ -96,7 +96,7 @@ def test_a_stream_that_is_left_ends_its_generation(tiny_client: Any, tiny_engine
         assert not ended()
     left = time.monotonic()
     wait_for(ended)
-    assert time.monotonic() - left < 1
+    assert time.monotonic() - left < 4
 
 
 def test_a_request_that_is_left_ends_its_generation(tiny_client: Any, tiny_engine: Any) -> None:
@@ -108,7 +108,7 @@ def test_a_request_that_is_left_ends_its_generation(tiny_client: Any, tiny_engin
         )
     left = time.monotonic()
     wait_for(ended)
-    assert time.monotonic() - left < 1
+    assert time.monotonic() - left < 4
 
 
 def _ended(engine: Any) -> Callable[[], bool]:

@@ -169,7 +169,7 @@ def test_cancelling_does_not_wait_for_a_server_that_has_not_begun(
     threading.Timer(0.3, engine.cancel, ("r1",)).start()
     started = time.monotonic()
     assert [event.finish_reason for event in stream] == ["cancelled"]
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < 2.7
     while any(thread.name == "remote" for thread in threading.enumerate()):
         assert time.monotonic() - started < 10
         time.sleep(0.05)

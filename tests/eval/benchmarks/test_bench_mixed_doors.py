@@ -23,7 +23,8 @@ Script = Sequence[tuple[float, bytes]]
 Reply = tuple[int, dict[str, str], bytes | Script]
 
 FIRST_MS = 1000.0
-JITTER_MS = 350.0
+JITTER_MS = 4000.0
+"""What a busy machine may add; what must not be taken for the first text comes long before it."""
 TEXT = "“手续费 is EUR 5,000.50”"
 
 
@@ -197,7 +198,7 @@ def test_rest_first_token_is_the_first_text() -> None:
     assert (first.role, first.first_kind, first.right) == ("any", "quote", True)
     assert first.characters == len(TEXT) + 2
     assert first.server_timings["queue_ms"] == 2.0
-    assert warm.role == "warm" and record.ttft_warm_ms == pytest.approx(warm.ttft_ms, abs=5)
+    assert warm.role == "warm" and record.ttft_warm_ms == pytest.approx(warm.ttft_ms, abs=200)
 
 
 def test_openai_first_token_is_the_first_text() -> None:
@@ -257,7 +258,8 @@ def test_a_wait_before_sending_counts_from_the_arrival() -> None:
             return record
 
     record = asyncio.run(run())
-    assert record.between("arrival", "sent") == pytest.approx(350, abs=50)
+    waited = record.between("arrival", "sent")
+    assert waited is not None and 299 <= waited < 299 + JITTER_MS
     assert record.ttft_any_ms is not None and record.ttft_any_ms >= 300 + 25
 
 
@@ -367,7 +369,7 @@ def test_a_full_server_is_waited_for_and_the_waiting_counts(status: int) -> None
     record = visited(rest_server(full, QUICK), rest)
     assert record.fault is None
     assert record.answers[0].retries == 1 and record.answers[1].retries == 0
-    assert record.ttft_any_ms is not None and 1000 < record.ttft_any_ms < 2000
+    assert record.ttft_any_ms is not None and 1000 < record.ttft_any_ms < 1000 + JITTER_MS
 
 
 def test_grounded_is_the_first_answer_asked_after_reading() -> None:
@@ -463,10 +465,10 @@ def test_a_peers_usage_tells_what_was_cached(
 
 
 def test_a_thought_is_text() -> None:
-    script = [(30.0, chunk({"reasoning_content": "Hm"})), *openai_script(first_ms=200)]
+    script = [(30.0, chunk({"reasoning_content": "Hm"})), *openai_script(first_ms=2000)]
     record = visited(openai_server(script, openai_script(first_ms=30)), openai)
     assert record.answers[0].first_kind == "reasoning"
-    assert record.ttft_any_ms is not None and record.ttft_any_ms < 190
+    assert record.ttft_any_ms is not None and record.ttft_any_ms < 1990
 
 
 def test_servers_that_cannot_be_measured_are_told() -> None:

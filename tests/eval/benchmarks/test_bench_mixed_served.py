@@ -107,7 +107,7 @@ def test_cold_and_mixed_are_measured_and_nothing_is_left_behind(
             planned = request["planned_tokens"]
             assert planned - LINE < request["document_tokens"] <= planned
             (warm,) = [answer for answer in request["answers"] if answer["role"] == "warm"]
-            assert request["ttft_warm_ms"] == pytest.approx(warm["ttft_ms"], abs=20)
+            assert request["ttft_warm_ms"] == pytest.approx(warm["ttft_ms"], abs=500)
             assert warm["server_timings"]["ttft_ms"] <= warm["ttft_ms"]
     assert sum(request["known"] for request in mixed["requests"]) == 2
     answers = record["results"]["cold"]["answers"]
