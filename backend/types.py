@@ -71,7 +71,8 @@ class Request:
     attention sees `prompt_ids[:sink_len]` (the sinks), the `anchors` (positions in the document),
     the KV pages of `evidence` (half-open token ranges of the document, best last, rounded outwards
     to pages), then the rest of the prompt. `sink_len` 0 with a document takes the sinks that the
-    document was read with, which are then not part of `prompt_ids`.
+    document was read with, which are then not part of `prompt_ids`. Requests of different `owner`s
+    take turns; the name says nothing of who may see what.
     """
 
     request_id: str
@@ -82,6 +83,7 @@ class Request:
     sink_len: int = 0
     anchors: tuple[int, ...] = ()
     messages: tuple[tuple[str, str], ...] = ()
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
