@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from retrieval import tokens
 from retrieval.asked import holds
-from retrieval.contents import is_contents_line
+from retrieval.contents import is_contents
 from retrieval.coverage import coverage, unit_cover, unit_weight
 from retrieval.cue_index import SURE, CueScores
 from retrieval.folding import fold_width
@@ -186,7 +186,7 @@ def scored(index: SearchIndex, query: Query, found: Sequence[Candidate]) -> list
 
 def offered(index: SearchIndex, query: Query, hits: Sequence[Hit]) -> list[Candidate]:
     """The candidates that share something with the question, be it through their heading or a
-    learned cue; all of them when the question names a clause. A line of a table of contents is
+    learned cue; all of them when the question names a clause. A stretch of a table of contents is
     offered only where there is nothing else: it names a clause and says nothing."""
     found = [
         candidate
@@ -196,7 +196,7 @@ def offered(index: SearchIndex, query: Query, hits: Sequence[Hit]) -> list[Candi
         or candidate.features["cue"] > 0
         or query.clauses
     ]
-    said = [one for one in found if not is_contents_line(index.text[slice(*one.span)])]
+    said = [one for one in found if not is_contents(index.text[slice(*one.span)])]
     return said or found
 
 
