@@ -12,23 +12,24 @@ import queue
 import threading
 from collections.abc import Callable, Collection
 from collections.abc import Sequence as SequenceOf
-from typing import TypeVar
 
 from backend.admission import check_request
-from backend.batch import Batch, Decode, Prefill, ReadBlocks
+from backend.batch import Batch, ReadBlocks
 from backend.block_reader import BlockReader
 from backend.config import ModelConfig
 from backend.context_plan import ContextPlan, plan_context
 from backend.disk import open_disk
 from backend.engine_config import EngineConfig
 from backend.errors import BackendError, EngineBusy, EngineClosed, RequestTooLarge, UnknownDocument
+from backend.mailbox import Mailbox
 from backend.opening import must_wait, open_context
 from backend.parts import EngineParts, load_parts
 from backend.reading import DocumentReading
-from backend.runner import AnyContext, Runner
+from backend.runner import Runner
 from backend.scheduler import Scheduler
 from backend.scoring import score_continuation
 from backend.sequence import Sequence
+from backend.steps import Steps
 from backend.stream import TokenStream
 from backend.ticket import ReadTicket
 from backend.types import (
@@ -44,7 +45,6 @@ from kvstore.tiers.types import Stamp
 from kvstore.types import PAGE_TOKENS
 
 _log = logging.getLogger(__name__)
-_T = TypeVar("_T")
 
 
 class Engine:
@@ -62,21 +62,20 @@ class Engine:
         self._store = parts.store
         self._kv_format = config.kv_name(parts.store.pool.format.name)
         self._runner = Runner(parts.model, parts.store.pool, parts.arena)
-        self._blocks = BlockReader(parts.store, self._runner)
+        self._steps = Steps(BlockReader(parts.store, self._runner), self._runner)
         self._scheduler = Scheduler(
             config.prefill_chunk, config.resolved_read_tokens(), first_come=config.first_come
         )
         self._documents: dict[str, DocumentReading] = {}
         # The thread is told in the same order, or it would read and keep what was just forgotten.
         self._registering = threading.Lock()
-        self._commands: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._mail = Mailbox(lambda: self.alive)
         self._live: dict[str, Sequence] = {}
         self._held: dict[Sequence, set[bytes]] = {}
-        self._read_tokens = 0
-        self._stalled = self._closed = False
+        self._stalled = False
         self._thread = threading.current_thread()
         stamp = Stamp(self.fingerprint, self._kv_format, self.kv_page_bytes)
-        if (disk := open_disk(config, stamp, self._wake)) is not None:
+        if (disk := open_disk(config, stamp, self._mail.wake)) is not None:
             self._store.attach(disk)
 
     @classmethod
@@ -135,7 +134,7 @@ class Engine:
             hits=store.hits,
             misses=store.misses,
             evicted=store.evicted,
-            read_tokens=self._read_tokens,
+            read_tokens=self._steps.read_tokens,
             pages_used=pool.total - pool.free,
             pages_total=pool.total,
             disk=None if self._store.disk is None else self._store.disk.counters,
@@ -181,10 +180,10 @@ class Engine:
 
         with self._registering:
             if lazy and (known := self._documents.get(document.key)) is not None:
-                return ReadTicket(known, self._wake)
+                return ReadTicket(known, self._mail.wake)
             self._documents[document.key] = reading
-            self._send(begin)
-        return ReadTicket(reading, self._wake)
+            self._mail.send(begin)
+        return ReadTicket(reading, self._mail.wake)
 
     def progress(self, key: str) -> ReadProgress | None:
         """Reading state of a document, None when the engine doesn't know it."""
@@ -206,7 +205,7 @@ class Engine:
 
         with self._registering:
             known = self._documents.pop(key, None)
-            self._send(drop)
+            self._mail.send(drop)
 
     def keep_documents(self, keys: Collection[str]) -> None:
         """Remove the KV files of documents that are neither among these nor known to the engine."""
@@ -220,7 +219,7 @@ class Engine:
         the first event; what goes wrong later is the last event's `error`.
         """
         sequence = self._admit(request)
-        self._send(lambda: self._scheduler.add(sequence))
+        self._mail.send(lambda: self._scheduler.add(sequence))
         self._live[request.request_id] = sequence
         return TokenStream(sequence, lambda: self.alive, self._leave)
 
@@ -229,7 +228,7 @@ class Engine:
         sequence = self._live.get(request_id)
         if sequence is not None:
             sequence.cancelled = True
-            self._wake()
+            self._mail.wake()
 
     def score(
         self,
@@ -245,17 +244,15 @@ class Engine:
                           evidence=tuple(evidence), sink_len=sink_len,
                           sampling=SamplingParams(max_tokens=1))  # fmt: skip
         sequence = self._admit(request, len(continuation_ids))
-        return self._call(lambda: self._score(sequence, tuple(continuation_ids)))
+        return self._mail.call(lambda: self._score(sequence, tuple(continuation_ids)))
 
     def close(self) -> None:
         """Stop the thread; requests under way end with an error."""
-        if not self._closed:
-            self._closed = True
-            self._commands.put(None)
+        if self._mail.close():
             self._thread.join()
 
     def _admit(self, request: Request, extra: int = 0) -> Sequence:
-        if self._closed or not self.alive:
+        if not self._mail.open:
             raise EngineClosed("The engine is closed; restart the server")
         check_request(request, extra, self.config.max_positions)
         if request.document_key is not None and request.document_key not in self._documents:
@@ -264,43 +261,13 @@ class Engine:
             raise EngineBusy("Too many questions are waiting; try again in a moment")
         return Sequence(request, self.tokenizer, self.config.eos_ids)
 
-    def _send(self, command: Callable[[], None]) -> None:
-        if self._closed or not self.alive:
-            raise EngineClosed("The engine is closed; restart the server")
-        self._commands.put(command)
-
-    def _wake(self) -> None:
-        self._commands.put(lambda: None)
-
-    def _call(self, job: Callable[[], _T]) -> _T:
-        """Run `job` in the engine's thread and wait for its result."""
-        answers: queue.SimpleQueue[tuple[_T | None, BaseException | None]] = queue.SimpleQueue()
-
-        def run() -> None:
-            try:
-                answers.put((job(), None))
-            except Exception as error:
-                answers.put((None, error))
-
-        self._send(run)
-        while True:
-            try:
-                result, error = answers.get(timeout=1.0)
-                break
-            except queue.Empty:
-                if not self.alive:
-                    raise EngineClosed("The engine stopped while it worked") from None
-        if error is not None:
-            raise error
-        return result  # type: ignore[return-value]
-
     def _leave(self, sequence: Sequence) -> None:
         """Nobody waits for this request any more."""
         if self._live.get(sequence.request.request_id) is sequence:
             del self._live[sequence.request.request_id]
         if not sequence.finished:
             sequence.cancelled = True
-            self._wake()
+            self._mail.wake()
 
     def _loop(self) -> None:
         try:
@@ -308,7 +275,7 @@ class Engine:
                 self._drop_cancelled()
                 batch = self._schedule()
                 if batch is not None:
-                    self._run(batch)
+                    self._steps.run(batch)
                 self._scheduler.sweep()
                 self._let_go()
                 self._store.spill()
@@ -323,10 +290,10 @@ class Engine:
 
     def _take_commands(self) -> bool:
         """Run what was asked for, waiting when there is nothing else to do. False: close."""
-        while self._scheduler.idle or self._stalled or not self._commands.empty():
-            while self._commands.empty() and self._store.spill():
+        while self._scheduler.idle or self._stalled or not self._mail.empty:
+            while self._mail.empty and self._store.spill():
                 pass
-            command = self._commands.get()
+            command = self._mail.take()
             self._stalled = False
             if command is None:
                 return False
@@ -404,87 +371,13 @@ class Engine:
         guessed = self.settings.guessed_tokens
         open_context(sequence, plan, self._runner, self._store, guessed=guessed, extra=extra)
 
-    def _run(self, batch: Batch) -> None:
-        """One step. A failure ends the requests of this step, not the engine."""
-        try:
-            if isinstance(batch, ReadBlocks):
-                self._read_now(batch.reading, batch.indexes, batch.asker)
-            elif isinstance(batch, Prefill):
-                self._prefill(batch)
-            else:
-                self._decode(batch)
-        except Exception as error:
-            _log.exception("a step of the engine failed")
-            self._fail(batch, error)
-
-    def _fail(self, batch: Batch, error: Exception) -> None:
-        message = str(error) or type(error).__name__
-        if isinstance(batch, ReadBlocks):
-            if batch.asker is not None:
-                batch.asker.fail(message)
-            else:
-                batch.reading.error = message
-                batch.reading.notify()
-        elif isinstance(batch, Prefill):
-            batch.sequence.fail(message)
-        else:
-            for sequence in batch.sequences:
-                sequence.fail(message)
-
-    def _read_now(
-        self, reading: DocumentReading, indexes: tuple[int, ...], asker: Sequence | None = None
-    ) -> None:
-        computed = self._blocks.read(reading, indexes)
-        self._read_tokens += computed
-        if asker is not None:
-            asker.read_tokens += computed
-
-    def _prefill(self, batch: Prefill) -> None:
-        sequence = batch.sequence
-        if sequence.context is None:
-            raise BackendError("a request without a context was scheduled")
-        first = sequence.filled
-        ids = sequence.request.prompt_ids[first : first + batch.tokens]
-        if len(ids) < sequence.prompt_left:
-            self._runner.extend([sequence.context], [ids])
-            sequence.filled += len(ids)
-            return
-        scored = self._runner.step([sequence.context], [ids], last_only=True)[0]
-        sequence.filled += len(ids)
-        sequence.accept(scored.logits[0], scored.best[0])
-
-    def _decode(self, batch: Decode) -> None:
-        contexts = [s.context for s in batch.sequences if s.context is not None]
-        if len(contexts) == 1 and (guess := batch.sequences[0].guess()):
-            self._decode_guessing(batch.sequences[0], contexts[0], guess)
-            return
-        rows = self._runner.step(contexts, [[s.tokens[-1]] for s in batch.sequences])
-        for sequence, scored in zip(batch.sequences, rows, strict=True):
-            try:
-                sequence.accept(scored.logits[0], scored.best[0])
-            except BackendError as error:
-                # Logits that are no numbers end their own request, not those beside it.
-                sequence.fail(str(error))
-
-    def _decode_guessing(self, sequence: Sequence, context: AnyContext, guess: list[int]) -> None:
-        """The next token and, as far as the guess holds, those after it, in one step."""
-        scored = self._runner.step([context], [[sequence.tokens[-1], *guess]])[0]
-        used = 0
-        for row, best in zip(scored.logits, scored.best, strict=True):
-            used += 1
-            sequence.accept(row, best)
-            held = used <= len(guess) and not sequence.finished
-            if not held or sequence.tokens[-1] != guess[used - 1]:
-                break
-        context.take_back(len(guess) + 1 - used)
-
     def _score(self, sequence: Sequence, continuation: tuple[int, ...]) -> tuple[float, ...]:
         plan = self._plan(sequence.request)
         try:
             self._hold(sequence, plan)
             while missing := plan.missing():
                 group = plan.reading.fitting(missing, self._scheduler.group_tokens)
-                self._read_now(plan.reading, group, sequence)
+                self._steps.read(plan.reading, group, sequence)
                 self._hold(sequence, plan)
             self._fill_context(sequence, plan, len(continuation))
         finally:

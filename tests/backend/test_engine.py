@@ -358,7 +358,7 @@ def test_a_document_forgotten_while_it_is_made_known_is_not_kept(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forgetting = threading.Thread(target=lambda: engine.forget("raced"))
-    send = engine._send
+    send = engine._mail.send
 
     def late(command: Callable[[], None]) -> None:
         if threading.current_thread() is threading.main_thread():
@@ -367,12 +367,12 @@ def test_a_document_forgotten_while_it_is_made_known_is_not_kept(
             forgetting.join(0.2)
         send(command)
 
-    monkeypatch.setattr(engine, "_send", late)
+    monkeypatch.setattr(engine._mail, "send", late)
     engine.read(document(engine, "raced", TOKENS[7:]))
     forgetting.join()
     monkeypatch.undo()
     assert engine.progress("raced") is None
-    assert "raced" not in engine._call(lambda: set(engine._store._documents))
+    assert "raced" not in engine._mail.call(lambda: set(engine._store._documents))
 
 
 def test_fp8_layers_share_no_kv_with_dense_ones(tiny_llama: Path) -> None:

@@ -70,7 +70,7 @@ def settled(engine: Engine) -> None:
         assert time.monotonic() < end
         time.sleep(0.01)
     assert engine._store.disk is not None and engine._store.disk.settle()
-    engine._call(engine._store.check_integrity)
+    engine._mail.call(engine._store.check_integrity)
 
 
 @pytest.mark.parametrize("chained", [False, True])

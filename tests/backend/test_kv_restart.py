@@ -59,7 +59,7 @@ def settled(engine: Engine) -> None:
         time.sleep(0.01)
     assert engine._store.disk is not None
     assert engine._store.disk.settle()
-    engine._call(engine._store.check_integrity)
+    engine._mail.call(engine._store.check_integrity)
 
 
 Step = tuple[int | None, float | None, tuple[tuple[int, float], ...]]

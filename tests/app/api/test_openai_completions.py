@@ -190,7 +190,7 @@ def test_a_failure_before_the_first_token_is_a_status(
     def fail(*_: object) -> None:
         raise RuntimeError("out of memory")
 
-    monkeypatch.setattr(tiny_engine, "_prefill", fail)
+    monkeypatch.setattr(tiny_engine._steps, "_prefill", fail)
     reply = complete(stream=stream, n=2)
     assert reply.status_code == 503
     assert reply.json()["error"]["code"] == "engine_error"
@@ -199,7 +199,7 @@ def test_a_failure_before_the_first_token_is_a_status(
 def test_a_failure_in_mid_stream_is_the_last_event(
     complete: Any, tiny_engine: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    decode, steps = tiny_engine._decode, itertools.count()
+    decode, steps = tiny_engine._steps._decode, itertools.count()
 
     def fail(batch: object) -> None:
         time.sleep(0.1)
@@ -207,7 +207,7 @@ def test_a_failure_in_mid_stream_is_the_last_event(
             raise RuntimeError("out of memory")
         decode(batch)
 
-    monkeypatch.setattr(tiny_engine, "_decode", fail)
+    monkeypatch.setattr(tiny_engine._steps, "_decode", fail)
     reply = complete(stream=True)
     lines = [line for line in reply.text.split("\n") if line]
     assert reply.status_code == 200

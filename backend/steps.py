@@ -1,0 +1,103 @@
+"""Runs one step of the engine: blocks to read, a piece of a prompt, or a token of each answer.
+
+A failure ends what the step was for, never the engine. Knows no queues. Owned by the engine's
+thread.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from backend.batch import Batch, Decode, Prefill, ReadBlocks
+from backend.block_reader import BlockReader
+from backend.errors import BackendError
+from backend.reading import DocumentReading
+from backend.runner import AnyContext, Runner
+from backend.sequence import Sequence
+
+_log = logging.getLogger(__name__)
+
+
+class Steps:
+    """`read_tokens`: document tokens that went through the model so far."""
+
+    def __init__(self, blocks: BlockReader, runner: Runner) -> None:
+        self._blocks = blocks
+        self._runner = runner
+        self.read_tokens = 0
+
+    def run(self, batch: Batch) -> None:
+        """One step, accounted for. What goes wrong is told to those whom it was for."""
+        try:
+            if isinstance(batch, ReadBlocks):
+                self.read(batch.reading, batch.indexes, batch.asker)
+            elif isinstance(batch, Prefill):
+                self._prefill(batch)
+            else:
+                self._decode(batch)
+        except Exception as error:
+            _log.exception("a step of the engine failed")
+            _fail(batch, str(error) or type(error).__name__)
+
+    def read(
+        self, reading: DocumentReading, indexes: tuple[int, ...], asker: Sequence | None = None
+    ) -> None:
+        """Have the KV of these blocks, or of the first of them, in the pool. Raises
+        PoolExhausted."""
+        computed = self._blocks.read(reading, indexes)
+        self.read_tokens += computed
+        if asker is not None:
+            asker.read_tokens += computed
+
+    def _prefill(self, batch: Prefill) -> None:
+        sequence = batch.sequence
+        if sequence.context is None:
+            raise BackendError("a request without a context was scheduled")
+        first = sequence.filled
+        ids = sequence.request.prompt_ids[first : first + batch.tokens]
+        if len(ids) < sequence.prompt_left:
+            self._runner.extend([sequence.context], [ids])
+            sequence.filled += len(ids)
+            return
+        scored = self._runner.step([sequence.context], [ids], last_only=True)[0]
+        sequence.filled += len(ids)
+        sequence.accept(scored.logits[0], scored.best[0])
+
+    def _decode(self, batch: Decode) -> None:
+        contexts = [s.context for s in batch.sequences if s.context is not None]
+        if len(contexts) == 1 and (guess := batch.sequences[0].guess()):
+            self._decode_guessing(batch.sequences[0], contexts[0], guess)
+            return
+        rows = self._runner.step(contexts, [[s.tokens[-1]] for s in batch.sequences])
+        for sequence, scored in zip(batch.sequences, rows, strict=True):
+            try:
+                sequence.accept(scored.logits[0], scored.best[0])
+            except BackendError as error:
+                # Logits that are no numbers end their own request, not those beside it.
+                sequence.fail(str(error))
+
+    def _decode_guessing(self, sequence: Sequence, context: AnyContext, guess: list[int]) -> None:
+        """The next token and, as far as the guess holds, those after it, in one step."""
+        scored = self._runner.step([context], [[sequence.tokens[-1], *guess]])[0]
+        used = 0
+        for row, best in zip(scored.logits, scored.best, strict=True):
+            used += 1
+            sequence.accept(row, best)
+            held = used <= len(guess) and not sequence.finished
+            if not held or sequence.tokens[-1] != guess[used - 1]:
+                break
+        context.take_back(len(guess) + 1 - used)
+
+
+def _fail(batch: Batch, message: str) -> None:
+    if isinstance(batch, ReadBlocks):
+        if batch.asker is not None:
+            batch.asker.fail(message)
+        else:
+            batch.reading.error = message
+            batch.reading.notify()
+    elif isinstance(batch, Prefill):
+        batch.sequence.fail(message)
+    else:
+        for sequence in batch.sequences:
+            sequence.fail(message)
