@@ -6,6 +6,7 @@ BackendError
 ├── InvalidSampling          a sampling parameter is out of its range
 ├── RequestTooLarge          the request can never fit in this engine
 ├── EngineBusy               the queue is full; try again later
+├── OutOfMemory              a request needs more memory than is free now
 ├── UnknownDocument          no document with this key has been given to the engine
 ├── SensorError              the GPU's sensors are missing or don't answer
 └── EngineClosed             the engine was closed
@@ -22,6 +23,7 @@ __all__ = [
     "EngineBusy",
     "EngineClosed",
     "InvalidSampling",
+    "OutOfMemory",
     "RequestTooLarge",
     "SensorError",
     "UnknownDocument",
@@ -56,6 +58,10 @@ class RequestTooLarge(BackendError):
 
 class EngineBusy(BackendError):
     """The engine's queue is full."""
+
+
+class OutOfMemory(BackendError):
+    """The device's memory does not suffice for the request beside what else is going on."""
 
 
 class UnknownDocument(BackendError):

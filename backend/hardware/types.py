@@ -33,6 +33,14 @@ class GPUState:
 
 
 @dataclass(frozen=True, slots=True)
+class Memory:
+    """Of one device, in bytes: what can be had now, and what there is altogether."""
+
+    free: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class HeatState:
     """Whether the GPUs are too hot for new work, by the last look. `problem` says why nothing is
     known, empty while the sensor answers; `errors` counts looks that failed."""
