@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
-FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
+from kvstore.types import KVShape
+
+LATENT_FAMILIES = ("deepseek_v2", "deepseek_v3")
+"""Families with multi-head latent attention and, mostly, mixtures of experts."""
+
+FAMILIES = ("llama", "mistral", "qwen2", "qwen3", *LATENT_FAMILIES)
 """Model families of the engine, as named by `model_type` in a Hugging Face config.json."""
 
 RopeScaling = Mapping[str, object]
@@ -21,6 +27,51 @@ RopeScaling = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
+class LatentShape:
+    """Multi-head latent attention (DeepSeek-AI, DeepSeek-V2, arXiv 2405.04434).
+
+    A token is kept as `rank` channels, of which every head's keys and values are made, and
+    `rotated` channels of a key that all heads share: the only ones that RoPE turns. A head's
+    queries and keys have `unrotated` channels beside those, its values have `value`. Queries come
+    from `query_rank` channels, or straight from the stream (None). Scores are multiplied by
+    `scale`. `interleaved`: the two channels of a rotated pair stand next to each other in the
+    checkpoint, else half of `rotated` apart.
+    """
+
+    rank: int
+    rotated: int
+    unrotated: int
+    value: int
+    query_rank: int | None
+    scale: float
+    interleaved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertsShape:
+    """The mixture of experts in the layers from `dense_layers` on: each token goes to `chosen` of
+    `count` gated MLPs of `width`, and to one of `shared_width` (0: there is none).
+
+    Experts lie in `groups` of equal size and are chosen within the best `chosen_groups` of them.
+    "softmax" scores are of all experts together and a group is as good as its best; "sigmoid"
+    scores stand alone, have a learned correction added while experts are chosen, and a group is as
+    good as its two best. The scores of the chosen are their weights, normalised to a sum of 1 with
+    `normalised`, times `factor`.
+    """
+
+    dense_layers: int
+    count: int
+    chosen: int
+    width: int
+    shared_width: int
+    scoring: Literal["softmax", "sigmoid"]
+    groups: int
+    chosen_groups: int
+    normalised: bool
+    factor: float
+
+
+@dataclass(frozen=True, slots=True)
 class ModelConfig:
     """A decoder-only transformer with grouped-query attention, RMS norms and a gated MLP.
 
@@ -29,6 +80,9 @@ class ModelConfig:
     (`attention_output_bias`: o as well, `mlp_bias`: the MLP). `qk_norm`: q and k are RMS-normed
     per head (qwen3). `bos_id` is None for models that have none. Generation ends on any of
     `eos_ids`.
+
+    With `latent` there is one key-value head, what is kept of a token: `head_dim` is
+    `latent.rank + latent.rotated`. With `experts` some layers have them in place of the MLP.
     """
 
     family: str
@@ -50,3 +104,16 @@ class ModelConfig:
     attention_output_bias: bool = False
     mlp_bias: bool = False
     qk_norm: bool = False
+    latent: LatentShape | None = None
+    experts: ExpertsShape | None = None
+
+    @property
+    def rotated_channels(self) -> int:
+        """Channels of a query or key that RoPE turns."""
+        return self.head_dim if self.latent is None else self.latent.rotated
+
+    @property
+    def kv_shape(self) -> KVShape:
+        """What the KV store keeps of a token."""
+        rank = 0 if self.latent is None else self.latent.rank
+        return KVShape(self.layers, self.kv_heads, self.head_dim, rank)

@@ -63,9 +63,11 @@ def make_parts(
     and for blocks that are not made of pages."""
     if config.block_tokens % PAGE_TOKENS:
         raise BackendError(f"block_tokens must be a multiple of {PAGE_TOKENS}")
-    shape = KVShape(model.config.layers, model.config.kv_heads, model.config.head_dim)
+    shape = model.config.kv_shape
     budget = config.resolved_kv_budget()
-    arena = _make_arena(model, shape, budget) if model.device.type == "cuda" else None
+    # A step with latents or experts can't be recorded: their contexts stand outside.
+    paged = model.device.type == "cuda" and model.config.latent is None
+    arena = _make_arena(model, shape, budget) if paged else None
     left = budget if arena is None else budget - arena.pool.data.nbytes
     form = page_format(config.kv_format, model.compute_dtype)
     pages = left // page_bytes(shape, form)

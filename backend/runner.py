@@ -8,18 +8,20 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import torch
 
 from backend.block_group import GroupedBlock, lay_out
 from backend.context import Context
-from backend.layers.rope import Rope, rotate
+from backend.grouped_heads import GroupedHeads
+from backend.heads import KV, Heads, Keep
+from backend.latent_context import LatentContext
+from backend.latent_heads import LatentHeads
+from backend.layers.rope import Rope
 from backend.lookup import GUESSED, GUESSED_IN_PAGES
 from backend.models import Decoder
-from backend.ops.block_attention import block_attention, choose_implementation
-from backend.ops.page_write import place_write
-from backend.ops.prefix_attention import Implementation, prefix_attention
 from backend.paged.arena import Arena, PagedContext
 from backend.paged.step import BATCHES, ROWS, SCORED_ROWS, PagedStep, StepRows
 from kvstore.pool import PagePool
@@ -29,18 +31,11 @@ SINKS_KEPT = 16
 """Prefixes whose KV is kept: there is one for each language and prompt, but any client may bring
 its own."""
 
-KV = tuple[torch.Tensor, torch.Tensor]
-"""Keys (before rotation) and values, each [layers, kv_heads, tokens, head_dim]."""
-
-
-AnyContext = Context | PagedContext
+AnyContext = Context | LatentContext | PagedContext
 
 LONGEST_GROUPED = 4_096
 """Tokens of a block that counts as one of many on a GPU; a longer one is a document that somebody
 wants read densely, which torch's kernels do."""
-
-_ROTATED = 65_536
-"""Tokens that are rotated at a time: the arithmetic takes several times their memory."""
 
 WARM_UP_TOKENS = (1_024, 8_192, 32_768)
 """Tokens of the groups that are read before anybody waits: a few blocks for a question, and the
@@ -64,13 +59,13 @@ class Runner:
         """With an arena, contexts stand in its pages as long as it has room."""
         self._model = model
         self._pool = pool
-        self._rope = Rope(model.config, model.device)
-        self._impl: Implementation = "tiled" if model.device.type == "cpu" else "fused"
-        self._block_impl = choose_implementation(
-            model.config.head_dim, model.compute_dtype, model.device
+        rope = Rope(model.config, model.device)
+        latent = model.config.latent
+        self._heads: Heads = (
+            GroupedHeads(model, rope) if latent is None else LatentHeads(latent, rope)
         )
         self._arena = arena
-        self._step = None if arena is None else PagedStep(model, self._rope, arena)
+        self._step = None if arena is None else PagedStep(model, rope, arena)
         # The prefixes used last, least recently used first.
         self._sinks: OrderedDict[tuple[int, ...], KV] = OrderedDict()
 
@@ -127,7 +122,7 @@ class Runner:
             return self._empty()
         if token_ids not in self._sinks:
             capture = _Capture()
-            self._read(token_ids, self._empty(), capture)
+            self._read(token_ids, self._empty(), capture.store)
             self._sinks[token_ids] = capture.merged()
             while len(self._sinks) > SINKS_KEPT:
                 self._sinks.popitem(last=False)
@@ -145,8 +140,8 @@ class Runner:
         token) places of earlier blocks), and store its KV in `pages`."""
         prefix = self.sinks(sinks)
         if anchors:
-            prefix = _join(prefix, self._pool.gather_tokens(anchors))
-        self._read(token_ids, prefix, _PageWriter(self._pool, pages))
+            prefix = self._heads.join(prefix, self._pool.gather_tokens(anchors))
+        self._read(token_ids, prefix, partial(self._pool.write, pages))
 
     @torch.inference_mode()
     def read_blocks(
@@ -161,28 +156,10 @@ class Runner:
         many of them as it says. What the pages held before is overwritten.
         """
         prefix = self.sinks(sinks)
-        device = self._model.device
-        group = lay_out(blocks, prefix[0].shape[2], anchors, device)
+        group = lay_out(blocks, prefix[0].shape[2], anchors, self._model.device)
         if group.outside:
-            prefix = _join(prefix, self._pool.gather_tokens(group.outside))
-        keys, values = (part.transpose(1, 2) for part in prefix)
-        cos, sin = self._rope.tables(0, group.plan.positions)
-        on_gpu = device.type == "cuda"
-
-        def attend(layer: int, qk: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-            kv_heads = v.shape[1]
-            q, k = qk[:, :-kv_heads], qk[:, -kv_heads:]
-            if on_gpu and self._pool.format.plain:
-                data = self._pool.data
-                place_write(data, layer, k, v, group.pages, group.slots, impl="triton")
-            else:
-                self._pool.write_tokens(group.pages, group.slots, layer, k, v)
-            extra = (keys[layer], values[layer]) if group.plan.extra_rows else None
-            read = block_attention(
-                q, k, v, group.plan, extra=extra, cos=cos, sin=sin, impl=self._block_impl
-            )
-            return read.flatten(1)
-
+            prefix = self._heads.join(prefix, self._pool.gather_tokens(group.outside))
+        attend = self._heads.group(prefix, group, self._pool)
         self._model.forward(group.token_ids, attend, cache_only=True)
 
     def full_for(self, seen: int, room: int) -> bool:
@@ -200,14 +177,14 @@ class Runner:
         """A context of sinks, anchors and pages, to which at most `room` tokens are appended."""
         prefix = self.sinks(sinks)
         if anchors:
-            prefix = _join(prefix, self._pool.gather_tokens(anchors))
+            prefix = self._heads.join(prefix, self._pool.gather_tokens(anchors))
         if table.refs:
-            prefix = _join(prefix, self._pool.gather(table))
+            prefix = self._heads.join(prefix, self._pool.gather(table))
         if self._arena is not None:
             paged = self._arena.open(prefix, _with_spare(room))
             if paged is not None:
                 return paged
-        return Context(*prefix, self._rope, self._impl)
+        return self._heads.context(prefix)
 
     def step(
         self,
@@ -269,10 +246,12 @@ class Runner:
                 for at in range(0, len(ids), ROWS[-1])
             ]
             return [torch.cat(parts)]
-        return self._extend(cast("SequenceOf[Context]", contexts), token_ids)
+        return self._extend(cast("SequenceOf[Context | LatentContext]", contexts), token_ids)
 
     def _extend(
-        self, contexts: SequenceOf[Context], token_ids: SequenceOf[SequenceOf[int]]
+        self,
+        contexts: SequenceOf[Context | LatentContext],
+        token_ids: SequenceOf[SequenceOf[int]],
     ) -> list[torch.Tensor]:
         counts = [len(ids) for ids in token_ids]
         for context, new in zip(contexts, counts, strict=True):
@@ -303,31 +282,8 @@ class Runner:
         return scores.gather(1, wanted)[:, 0].tolist()
 
     @torch.inference_mode()
-    def _read(self, token_ids: SequenceOf[int], prefix: KV, sink: _Capture | _PageWriter) -> None:
-        keys, values = prefix
-        start, new = keys.shape[2], len(token_ids)
-        cos, sin = self._rope.tables(0, start + new)
-        prefix_keys = rotate(keys, cos[:start], sin[:start])
-        cos, sin = cos[start:, None], sin[start:, None]
-
-        def attend(layer: int, qk: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-            kv_heads, width = v.shape[1:]
-            sink.store(layer, qk[:, -kv_heads:], v)
-            rotated = torch.empty_like(qk)
-            for first in range(0, new, _ROTATED):
-                part = slice(first, first + _ROTATED)
-                rotated[part] = rotate(qk[part], cos[part], sin[part])
-            q, k = rotated[:, :-kv_heads], rotated[:, -kv_heads:]
-            grouped = q.view(new, kv_heads, -1, width).permute(1, 2, 0, 3)
-            seen_k = torch.cat((prefix_keys[layer], k.transpose(0, 1)), 1)
-            seen_v = torch.cat((values[layer], v.transpose(0, 1)), 1)
-            grouped = grouped.contiguous()
-            # Gigabytes each when a long document is read densely.
-            del rotated, q, k
-            out = prefix_attention(grouped, seen_k, seen_v, impl=self._impl)
-            del grouped, seen_k, seen_v
-            return out.permute(2, 0, 1, 3).reshape(new, -1)
-
+    def _read(self, token_ids: SequenceOf[int], prefix: KV, keep: Keep) -> None:
+        attend = self._heads.block(prefix, len(token_ids), keep)
         ids = torch.tensor(token_ids, device=self._model.device)
         self._model.forward(ids, attend, cache_only=True)
 
@@ -353,17 +309,6 @@ class _Capture:
         return torch.stack(self._keys), torch.stack(self._values)
 
 
-class _PageWriter:
-    """Stores the KV of every layer in pages."""
-
-    def __init__(self, pool: PagePool, pages: tuple[int, ...]) -> None:
-        self._pool = pool
-        self._pages = pages
-
-    def store(self, layer: int, k: torch.Tensor, v: torch.Tensor) -> None:
-        self._pool.write(self._pages, layer, k, v)
-
-
 def _with_spare(room: int) -> int:
     """A step's tokens are filled up, and those that were guessed need room too."""
     return room + min(room, ROWS[-1]) + max(GUESSED_IN_PAGES, SCORED_ROWS) + 1
@@ -373,7 +318,3 @@ def _scored(rows: StepRows, last_only: bool, *, keep: bool) -> Scored:
     logits = rows.logits.clone() if keep else rows.logits
     best: tuple[tuple[int, float] | None, ...] = rows.best or (None,) * len(logits)
     return Scored(logits[-1:], best[-1:]) if last_only else Scored(logits, best)
-
-
-def _join(first: KV, second: KV) -> KV:
-    return torch.cat((first[0], second[0]), 2), torch.cat((first[1], second[1]), 2)

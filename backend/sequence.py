@@ -10,6 +10,7 @@ import torch
 
 from backend.context import Context
 from backend.detokenizer import IncrementalDecoder
+from backend.latent_context import LatentContext
 from backend.lookup import PromptLookup
 from backend.paged.arena import PagedContext
 from backend.repetition import is_looping
@@ -29,7 +30,7 @@ class Sequence:
         """Raises InvalidSampling."""
         self.request = request
         self.events: queue.SimpleQueue[TokenEvent] = queue.SimpleQueue()
-        self.context: Context | PagedContext | None = None
+        self.context: Context | LatentContext | PagedContext | None = None
         self.filled = request.sink_len
         self.tokens: list[int] = []
         self.finished = False

@@ -1,8 +1,9 @@
 """The page pool: one preallocated tensor, a free list and reference counts.
 
 Layout: `[page, layer, K or V, kv_head, *cell]`, so that K (and V) of one page and head are
-contiguous. A cell is [token, channel] in 16 and 32 bit (a multiple of 128 bytes for head sizes of
-64 and more in 16 bit), and a row of bytes in the packed formats (see `kvstore.formats`).
+contiguous; of latents (see `KVShape`) there are keys only. A cell is [token, channel] in 16 and 32
+bit (a multiple of 128 bytes for head sizes of 64 and more in 16 bit), and a row of bytes in the
+packed formats (see `kvstore.formats`).
 
 Knows nothing of blocks, documents or eviction. Not thread-safe: the engine's thread owns it.
 """
@@ -23,7 +24,7 @@ _PARTS: tuple[Part, Part] = (0, 1)
 
 def page_bytes(shape: KVShape, form: PageFormat) -> int:
     """Bytes of one page, scales and all."""
-    return shape.layers * 2 * shape.kv_heads * form.cell(shape.head_dim).bytes
+    return shape.layers * shape.parts * shape.kv_heads * form.cell(shape.head_dim).bytes
 
 
 class PagePool:
@@ -50,8 +51,11 @@ class PagePool:
         self.dtype = dtype
         self.format: PageFormat = form or PlainFormat(dtype)
         cell = self.format.cell(shape.head_dim)
+        self._parts = _PARTS[: shape.parts]
         self.data = torch.empty(
-            (pages, shape.layers, 2, shape.kv_heads, *cell.shape), dtype=cell.dtype, device=device
+            (pages, shape.layers, shape.parts, shape.kv_heads, *cell.shape),
+            dtype=cell.dtype,
+            device=device,
         )
         # Popped from the end, so that pages are handed out in ascending order at first.
         self._free = list(range(pages - 1, -1, -1))
@@ -100,8 +104,9 @@ class PagePool:
     ) -> None:
         """Store one layer's KV of consecutive tokens.
 
-        `keys`, `values`: [tokens, kv_heads, head_dim], keys before rotation. Tokens fill `pages` in
-        order; the rest of the last page is filled with the last token.
+        `keys`, `values`: [tokens, kv_heads, head_dim], keys before rotation; of latents `values`
+        are not looked at. Tokens fill `pages` in order; the rest of the last page is filled with
+        the last token.
         """
         device = self.data.device
         used = -(-keys.shape[0] // PAGE_TOKENS)
@@ -121,8 +126,9 @@ class PagePool:
         [tokens] on the pool's device. A page's tokens stand in a row, from its first on. `keys`,
         `values` as for `write`."""
         if self.format.plain:
-            for part, source in zip(_PARTS, (keys, values), strict=True):
-                self.data[:, layer, part][pages, :, slots] = self.format.encode(source, part)
+            for part in self._parts:
+                rows = self.format.encode((keys, values)[part], part)
+                self.data[:, layer, part][pages, :, slots] = rows
             return
         # Scales need whole pages: each row of `places` has the tokens of one, the last repeated.
         firsts = (slots == 0).nonzero().view(-1, 1)
@@ -140,13 +146,15 @@ class PagePool:
         values: torch.Tensor,
     ) -> None:
         """Fill whole pages with the tokens `places` [pages, 64] of `keys` and `values`."""
-        for part, source in zip(_PARTS, (keys, values), strict=True):
-            self.data[pages, layer, part] = self.format.encode(source[places].transpose(1, 2), part)
+        for part in self._parts:
+            rows = (keys, values)[part][places].transpose(1, 2)
+            self.data[pages, layer, part] = self.format.encode(rows, part)
 
     def gather(self, table: PageTable) -> tuple[torch.Tensor, torch.Tensor]:
         """KV of a page list.
 
-        Returns keys (before rotation) and values, each [layers, kv_heads, tokens, head_dim].
+        Returns keys (before rotation) and values, each [layers, kv_heads, tokens, head_dim]; the
+        values of latents are a view of the keys, `latent` wide.
         """
         device = self.data.device
         index = torch.tensor([ref.page for ref in table.refs], device=device)
@@ -158,8 +166,12 @@ class PagePool:
                     for slot, ref in enumerate(table.refs)
                 ]
             ).to(device)
-        keys, values = (self._decoded(index, keep, part) for part in _PARTS)
-        return keys, values
+        return self._pair([self._decoded(index, keep, part) for part in self._parts])
+
+    def _pair(self, parts: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Keys and values of what is stored."""
+        keys = parts[0]
+        return keys, keys[..., : self.shape.latent] if self.shape.latent else parts[1]
 
     def _decoded(self, pages: torch.Tensor, keep: torch.Tensor | None, part: Part) -> torch.Tensor:
         """Keys or values of `pages`, of which the tokens `keep` are wanted, counted over all."""
@@ -180,16 +192,17 @@ class PagePool:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """KV of single tokens, each given as (page, token in the page).
 
-        Returns keys (before rotation) and values, each [layers, kv_heads, tokens, head_dim].
+        Returns keys (before rotation) and values as `gather` does.
         """
         pages, slots = torch.tensor(locations, device=self.data.device).unbind(1)
-        keys, values = (
-            self.format.decode_tokens(
-                self.data[:, :, part], pages, slots, part, self.shape.head_dim, self.dtype
-            ).permute(1, 2, 0, 3)
-            for part in _PARTS
+        return self._pair(
+            [
+                self.format.decode_tokens(
+                    self.data[:, :, part], pages, slots, part, self.shape.head_dim, self.dtype
+                ).permute(1, 2, 0, 3)
+                for part in self._parts
+            ]
         )
-        return keys, values
 
     def export_pages(self, pages: Sequence[int], tokens: int) -> torch.Tensor:
         """A copy of pages that hold `tokens` tokens, as bytes [pages, bytes of a page] on the CPU.

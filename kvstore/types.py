@@ -11,11 +11,22 @@ PAGE_TOKENS = 64
 
 @dataclass(frozen=True, slots=True)
 class KVShape:
-    """What one token's KV looks like. Keys are stored before rotation."""
+    """What one token's KV looks like. Keys are stored before rotation.
+
+    Where `latent` is not 0, the values of a head are the first `latent` channels of its keys and
+    are not stored beside them (multi-head latent attention keeps 512 channels and 64 that are
+    rotated, as one head of 576).
+    """
 
     layers: int
     kv_heads: int
     head_dim: int
+    latent: int = 0
+
+    @property
+    def parts(self) -> int:
+        """Tensors that are kept for each head: keys and values, or keys alone."""
+        return 1 if self.latent else 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,10 @@ commands = typer.Typer(help="List and fetch models.", no_args_is_help=True)
 
 @commands.command("list")
 def list_command(as_json: JsonOption = False) -> None:
-    """Models known by name, and whether they are here."""
+    """Models known by name and whether they are here, and the families of others."""
     from app.models import list_models
     from app.settings import load_settings
+    from backend.config import FAMILIES
 
     with reporting(as_json):
         settings = load_settings()
@@ -36,11 +37,12 @@ def list_command(as_json: JsonOption = False) -> None:
             }
             for state in states
         ]
-        emit({"models": models})
+        emit({"models": models, "families": FAMILIES})
         return
     for state in states:
         here = "damaged" if state.damaged else state.path or "not here"
         typer.echo(f"{state.model.name}: {state.model.description} ({state.model.licence}); {here}")
+    typer.echo(f"Or --model with a Hugging Face folder of a family: {', '.join(FAMILIES)}.")
 
 
 @commands.command("pull")

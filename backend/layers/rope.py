@@ -17,9 +17,10 @@ from backend.config import ModelConfig
 
 
 def inverse_frequencies(config: ModelConfig) -> tuple[torch.Tensor, float]:
-    """Inverse frequencies [head_dim / 2] in float32, and the factor on cos and sin (1 but for
-    YaRN)."""
-    half = torch.arange(0, config.head_dim, 2, dtype=torch.float32) / config.head_dim
+    """Inverse frequencies [rotated channels / 2] in float32, and the factor on cos and sin (1 but
+    for YaRN)."""
+    width = config.rotated_channels
+    half = torch.arange(0, width, 2, dtype=torch.float32) / width
     plain = config.rope_theta**-half
     scaling = config.rope_scaling
     if scaling is None:
@@ -45,7 +46,7 @@ class Rope:
         self._extend(1024)
 
     def tables(self, first: int, last: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """cos and signed sin [last - first, head_dim] for positions [first, last), float32.
+        """cos and signed sin [last - first, rotated channels] for positions [first, last), float32.
 
         The first half of sin is negated, so that rotation is `x * cos + roll(x) * sin`.
         """
@@ -73,6 +74,17 @@ def rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tenso
     return torch.addcmul(exact * cos, rolled, sin).to(x.dtype)
 
 
+def rotate_tail(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    """`x` [..., channels] with as many of its last channels rotated as the tables are wide."""
+    plain = x.shape[-1] - cos.shape[-1]
+    return torch.cat((x[..., :plain], rotate(x[..., plain:], cos, sin)), -1)
+
+
+def yarn_magnitude(factor: float, scale: float) -> float:
+    """How much larger YaRN makes what it scales, when a window is `factor` times as long."""
+    return 0.1 * scale * math.log(factor) + 1.0 if factor > 1 else 1.0
+
+
 def _number(scaling: Mapping[str, object], name: str) -> float:
     return float(cast("float", scaling[name]))
 
@@ -90,6 +102,7 @@ def _yarn(
     config: ModelConfig, plain: torch.Tensor, scaling: Mapping[str, object]
 ) -> tuple[torch.Tensor, float]:
     factor = _number(scaling, "factor")
+    width = config.rotated_channels
     trained = float(
         cast("float", scaling.get("original_max_position_embeddings") or config.max_positions)
     )
@@ -97,17 +110,13 @@ def _yarn(
     beta_slow = float(cast("float", scaling.get("beta_slow") or 1.0))
 
     def dimension(turns: float) -> float:
-        return (
-            config.head_dim
-            * math.log(trained / (turns * 2 * math.pi))
-            / (2 * math.log(config.rope_theta))
-        )
+        return width * math.log(trained / (turns * 2 * math.pi)) / (2 * math.log(config.rope_theta))
 
     first, last = dimension(beta_fast), dimension(beta_slow)
     if scaling.get("truncate", True):
         first, last = math.floor(first), math.ceil(last)
-    first, last = max(first, 0), min(last, config.head_dim - 1)
-    ramp = (torch.arange(config.head_dim // 2) - first) / max(last - first, 0.001)
+    first, last = max(first, 0), min(last, width - 1)
+    ramp = (torch.arange(width // 2) - first) / max(last - first, 0.001)
     keep = 1 - ramp.clamp(0, 1)
     frequencies = plain / factor * (1 - keep) + plain * keep
     return frequencies, _yarn_attention_factor(factor, scaling)
@@ -117,11 +126,8 @@ def _yarn_attention_factor(factor: float, scaling: Mapping[str, object]) -> floa
     stated = scaling.get("attention_factor")
     if stated is not None:
         return float(cast("float", stated))
-
-    def magnitude(scale: float) -> float:
-        return 0.1 * scale * math.log(factor) + 1.0 if factor > 1 else 1.0
-
     mscale, mscale_all = scaling.get("mscale"), scaling.get("mscale_all_dim")
     if mscale and mscale_all:
-        return magnitude(float(cast("float", mscale))) / magnitude(float(cast("float", mscale_all)))
-    return magnitude(1.0)
+        every = yarn_magnitude(factor, float(cast("float", mscale_all)))
+        return yarn_magnitude(factor, float(cast("float", mscale))) / every
+    return yarn_magnitude(factor, 1.0)

@@ -14,6 +14,7 @@ import torch
 
 from backend.config import ModelConfig
 from backend.errors import CheckpointError
+from backend.loader.latent import attention_shapes, expert_shapes, is_sound, mlp_shapes
 from backend.tokenizer import Tokenizer
 
 DAMAGED = "The checkpoint is damaged or incomplete: copy or download it again"
@@ -54,6 +55,7 @@ def check_config(path: Path, config: ModelConfig, tensor_count: int) -> None:
         and config.head_dim % 2 == 0
         and config.rms_eps > 0
         and config.rope_theta > 0
+        and is_sound(config, tensor_count)
     )
     if not sound:
         problem = f"its sizes contradict each other or its {tensor_count} tensors ({config})"
@@ -70,32 +72,44 @@ def check_tokenizer(path: Path, config: ModelConfig, tokenizer: Tokenizer) -> No
 
 def expected_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     """Hugging Face name -> shape of every tensor that a checkpoint of this shape must hold."""
-    hidden, inner = config.hidden_size, config.intermediate_size
-    q_rows, kv_rows = config.heads * config.head_dim, config.kv_heads * config.head_dim
+    hidden, experts = config.hidden_size, config.experts
     shapes: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (config.vocab_size, hidden)}
     for layer in range(config.layers):
         prefix = f"model.layers.{layer}."
         shapes[prefix + "input_layernorm.weight"] = (hidden,)
         shapes[prefix + "post_attention_layernorm.weight"] = (hidden,)
-        linears = {
-            "self_attn.q_proj": (q_rows, hidden, config.attention_bias),
-            "self_attn.k_proj": (kv_rows, hidden, config.attention_bias),
-            "self_attn.v_proj": (kv_rows, hidden, config.attention_bias),
-            "self_attn.o_proj": (hidden, q_rows, config.attention_output_bias),
-            "mlp.gate_proj": (inner, hidden, config.mlp_bias),
-            "mlp.up_proj": (inner, hidden, config.mlp_bias),
-            "mlp.down_proj": (hidden, inner, config.mlp_bias),
-        }
-        for name, (rows, columns, bias) in linears.items():
-            shapes[f"{prefix}{name}.weight"] = (rows, columns)
-            if bias:
-                shapes[f"{prefix}{name}.bias"] = (rows,)
-        if config.qk_norm:
-            shapes[prefix + "self_attn.q_norm.weight"] = (config.head_dim,)
-            shapes[prefix + "self_attn.k_norm.weight"] = (config.head_dim,)
+        if config.latent is None:
+            shapes |= _grouped_shapes(config, prefix)
+        else:
+            shapes |= attention_shapes(config, config.latent, prefix)
+        if experts is None or layer < experts.dense_layers:
+            inner, bias = config.intermediate_size, config.mlp_bias
+            shapes |= mlp_shapes(f"{prefix}mlp.", hidden, inner, bias=bias)
+        else:
+            shapes |= expert_shapes(config, experts, prefix)
     shapes["model.norm.weight"] = (hidden,)
     if not config.tie_embeddings:
         shapes["lm_head.weight"] = (config.vocab_size, hidden)
+    return shapes
+
+
+def _grouped_shapes(config: ModelConfig, at: str) -> dict[str, tuple[int, ...]]:
+    hidden = config.hidden_size
+    q_rows, kv_rows = config.heads * config.head_dim, config.kv_heads * config.head_dim
+    shapes: dict[str, tuple[int, ...]] = {}
+    linears = {
+        "self_attn.q_proj": (q_rows, hidden, config.attention_bias),
+        "self_attn.k_proj": (kv_rows, hidden, config.attention_bias),
+        "self_attn.v_proj": (kv_rows, hidden, config.attention_bias),
+        "self_attn.o_proj": (hidden, q_rows, config.attention_output_bias),
+    }
+    for name, (rows, columns, bias) in linears.items():
+        shapes[f"{at}{name}.weight"] = (rows, columns)
+        if bias:
+            shapes[f"{at}{name}.bias"] = (rows,)
+    if config.qk_norm:
+        shapes[at + "self_attn.q_norm.weight"] = (config.head_dim,)
+        shapes[at + "self_attn.k_norm.weight"] = (config.head_dim,)
     return shapes
 
 

@@ -11,7 +11,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from backend.chat_template import ChatTemplate
-from backend.config import FAMILIES, ModelConfig
+from backend.config import FAMILIES, LATENT_FAMILIES, ModelConfig
 from backend.errors import CheckpointError
 from backend.loader.checkpoint import (
     DAMAGED,
@@ -23,6 +23,7 @@ from backend.loader.checkpoint import (
     expected_shapes,
     fingerprint_files,
 )
+from backend.loader.latent import read_experts, read_latent
 from backend.loader.rope import parse_rope
 from backend.tokenizer import Tokenizer
 
@@ -155,13 +156,18 @@ def _config(path: Path, raw: Mapping[str, Any], eos_ids: tuple[int, ...]) -> Mod
         hidden = int(raw["hidden_size"])
         theta, scaling = parse_rope(path, raw)
         bias = family == "qwen2" or bool(raw.get("attention_bias", False))
+        latent = read_latent(raw, scaling) if family in LATENT_FAMILIES else None
+        kv_heads = int(raw.get("num_key_value_heads") or heads)
+        head_dim = int(raw.get("head_dim") or hidden // heads)
+        if latent is not None:
+            kv_heads, head_dim = 1, latent.rank + latent.rotated
         return ModelConfig(
             family=family,
             hidden_size=hidden,
             layers=int(raw["num_hidden_layers"]),
             heads=heads,
-            kv_heads=int(raw.get("num_key_value_heads") or heads),
-            head_dim=int(raw.get("head_dim") or hidden // heads),
+            kv_heads=kv_heads,
+            head_dim=head_dim,
             intermediate_size=int(raw["intermediate_size"]),
             vocab_size=int(raw["vocab_size"]),
             rms_eps=float(raw["rms_norm_eps"]),
@@ -175,6 +181,8 @@ def _config(path: Path, raw: Mapping[str, Any], eos_ids: tuple[int, ...]) -> Mod
             attention_output_bias=family != "qwen2" and bias,
             mlp_bias=bool(raw.get("mlp_bias", False)),
             qk_norm=family == "qwen3",
+            latent=latent,
+            experts=None if latent is None else read_experts(path, family, raw),
         )
     except KeyError as error:
         raise CheckpointError(path, f"it lacks {error.args[0]}", DAMAGED) from error

@@ -1,4 +1,4 @@
-"""Models: one decoder for the Llama-shaped families, built from a checkpoint."""
+"""Models: one decoder for all families, built from a checkpoint."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ def build_decoder(
     linear_format: LinearFormat = "dense",
 ) -> Decoder:
     """The model of a checkpoint. For int8, activations are first observed on a short text and
-    smoothed."""
-    if precision != "int8":
+    smoothed, but for latent families, of which the weights alone are int8: an expert may see no
+    token of a short text."""
+    if precision != "int8" or checkpoint.config.latent is not None:
         return Decoder(
             checkpoint.config, checkpoint.tensors, precision, device, linear_format=linear_format
         )

@@ -1,8 +1,9 @@
-"""The decoder shared by the Llama-shaped families (llama, mistral, qwen2, qwen3).
+"""The decoder shared by all families.
 
-Embedding, then per layer: RMS norm, q/k/v, attention, output projection, RMS norm, SwiGLU, each
-added to the residual stream; a last norm and the head. It knows no cache and no positions: `attend`
-gets q, k and v before rotation and returns what attention read.
+Embedding, then per layer: RMS norm, q/k/v, attention, output projection, RMS norm, MLP, each
+added to the residual stream; a last norm and the head. What is in a layer is up to its family. It
+knows no cache and no positions: `attend` gets q, k and v before rotation and returns what attention
+read.
 """
 
 from __future__ import annotations
@@ -11,22 +12,18 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 import torch
-from torch.nn import functional
 
 from backend.config import ModelConfig
 from backend.layers.linear import LinearFormat, Precision, make_linear
 from backend.layers.weight_only import make_weight_only
-from backend.models.layers import Layer, MakeLinear, load_layers, take
+from backend.models.latent import load_latent_layers
+from backend.models.layers import DecoderLayer, MakeLinear, TensorSource, load_layers, take
 from backend.ops.add_norm import Implementation, add_norm
-from backend.ops.gated_unit import gated_unit
 
 Attend = Callable[[int, torch.Tensor, torch.Tensor], torch.Tensor]
 """attend(layer, qk [n, heads + kv_heads, d], v [n, kv_heads, d]) -> [n, heads * d]. q and k come
-together because both are rotated."""
-
-_MLP_ROWS = 65_536
-"""Most tokens that go through a layer's MLP at once: what it keeps beside them is several times as
-wide as the stream."""
+together because both are rotated. With latent attention there is one key-value head, v is its first
+`rank` channels, and the result is [n, heads * rank]."""
 
 WIDE_ROWS = 16
 """From this many tokens at once the products are bound by arithmetic, below by reading weights."""
@@ -52,8 +49,8 @@ class Decoder:
     ) -> None:
         """With `precision` int8, many tokens at once go through int8 layers of `smoothed` (the
         same function, see `backend.models.smoothing`) and few through weight-only layers of
-        `tensors`. `make` builds a linear layer in place of the usual one. The head is no layer:
-        its product is never in FP8."""
+        `tensors`; latent families have the latter alone. `make` builds a linear layer in place of
+        the usual one. The head is no layer: its product is never in FP8."""
         self.config = config
         self.device = device
         self.compute_dtype = torch.bfloat16 if precision == "int8" else getattr(torch, precision)
@@ -61,10 +58,10 @@ class Decoder:
         self._impl: Implementation = "triton" if device.type == "cuda" else "reference"
         usual = partial(make_linear, precision, device, form=linear_format)
         narrow = make_weight_only if precision == "int8" else usual
-        self._narrow = load_layers(config, tensors, make or narrow, device)
+        self._narrow = self._load(tensors, make or narrow)
         self._wide = self._narrow
-        if precision == "int8":
-            self._wide = load_layers(config, smoothed or tensors, make or usual, device)
+        if precision == "int8" and config.latent is None:
+            self._wide = self._load(smoothed or tensors, make or usual)
         embedding = take(tensors, "model.embed_tokens.weight")
         head = embedding if config.tie_embeddings else take(tensors, "lm_head.weight")
         self._embedding = embedding.to(device, self.compute_dtype)
@@ -86,11 +83,11 @@ class Decoder:
         given: torch.Tensor | None = None
         for index, layer in enumerate(layers):
             stream, normed = self._add(stream, given, layer.attention_norm)
-            read = attend(index, *self._queries(layer, normed))
+            read = attend(index, *layer.queries(normed))
             if cache_only and index == last:
                 return stream
             stream, normed = self._add(stream, layer.out(read), layer.mlp_norm)
-            given = self._mlp(layer, normed)
+            given = layer.mlp(normed)
         return self._add(stream, given, self._norm)[1]
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
@@ -103,23 +100,11 @@ class Decoder:
         """What a layer gave goes into the stream; the stream and its RMS norm."""
         return add_norm(stream, given, weight, self.config.rms_eps, impl=self._impl)
 
-    def _mlp(self, layer: Layer, normed: torch.Tensor) -> torch.Tensor:
-        if len(normed) > _MLP_ROWS:
-            return torch.cat([self._mlp(layer, rows) for rows in normed.split(_MLP_ROWS)])
-        return layer.down(gated_unit(layer.gate_up(normed), impl=self._impl))
-
-    def _queries(self, layer: Layer, normed: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        config = self.config
-        both = config.heads + config.kv_heads
-        qkv = layer.qkv(normed)
-        qkv = qkv.view(-1, both + config.kv_heads, config.head_dim)
-        qk, v = qkv[:, :both], qkv[:, both:]
-        if layer.q_norm is not None and layer.k_norm is not None:
-            q, k = qk[:, : config.heads], qk[:, config.heads :]
-            qk = torch.cat((self._rms(q, layer.q_norm), self._rms(k, layer.k_norm)), 1)
-        return qk, v
-
-    def _rms(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        """RMS norm over the last dimension, computed in float32."""
-        normed = functional.rms_norm(x.float(), weight.shape, weight, self.config.rms_eps)
-        return normed.to(x.dtype)
+    def _load(
+        self, tensors: Mapping[str, torch.Tensor], make: MakeLinear
+    ) -> tuple[DecoderLayer, ...]:
+        source = TensorSource(tensors, make, self.device, self.compute_dtype, self._impl)
+        latent = self.config.latent
+        if latent is None:
+            return load_layers(self.config, source)
+        return load_latent_layers(self.config, latent, source)

@@ -172,7 +172,10 @@ def test_db_upgrade_is_repeatable(run: Any, data_dir: Path) -> None:
 
 
 def test_models_list(run: Any) -> None:
-    listed = one_object(run("models", "list", "--json"))["models"]
+    told = one_object(run("models", "list", "--json"))
+    assert {"llama", "qwen3", "deepseek_v3"} <= set(told["families"])
+    assert "deepseek_v3" in run("models", "list").stdout
+    listed = told["models"]
     assert listed[0]["name"] == "smollm2-135m-instruct" and listed[0]["path"] is None
     assert run("models", "pull", "no-such-model").exit_code == 2
 
