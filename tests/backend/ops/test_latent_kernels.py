@@ -51,7 +51,7 @@ RAGGED = (
     BlockRead(75, 79, prefix=1, seen=128, lead=0),
     BlockRead(79, 95, prefix=1, seen=131, lead=3),
 )
-LISTS = (tuple(range(20)), (*range(12), *range(20, 20 + 140)))
+LISTS = (tuple(range(20)), (*range(12), *range(20, 115), *range(30, 60)))
 CASES = {
     "one token": Case(6, 32, 16, 0, (), (BlockRead(0, 1),)),
     "one token after a prefix": Case(2, 64, 32, 5, ((0, 4, 2),), (BlockRead(0, 1, 0, 3),)),
