@@ -275,11 +275,16 @@ class Runner:
         return self._model.logits(hidden).cpu()
 
     @torch.inference_mode()
-    def log_probabilities(self, hidden: torch.Tensor, token_ids: SequenceOf[int]) -> list[float]:
-        """Of each token after the hidden state of the same row."""
-        scores = self._model.logits(hidden).log_softmax(-1)
-        wanted = torch.tensor(token_ids, device=scores.device)[:, None]
-        return scores.gather(1, wanted)[:, 0].tolist()
+    def log_probabilities(
+        self, hidden: torch.Tensor, token_ids: SequenceOf[int]
+    ) -> list[tuple[float, bool]]:
+        """Of each token after the hidden state of the same row, and whether it is the one that
+        greedy decoding takes there (of equals the first)."""
+        logits = self._model.logits(hidden)
+        wanted = torch.tensor(token_ids, device=logits.device)[:, None]
+        told = logits.log_softmax(-1).gather(1, wanted)[:, 0].tolist()
+        greedy = logits.argmax(-1, keepdim=True) == wanted
+        return list(zip(told, greedy[:, 0].tolist(), strict=True))
 
     @torch.inference_mode()
     def _read(self, token_ids: SequenceOf[int], prefix: KV, keep: Keep) -> None:

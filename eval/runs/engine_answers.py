@@ -64,7 +64,7 @@ class EngineAnswerer:
         return self.engine.alive
 
     @contextmanager
-    def opened(self, document: EvalDocument) -> Iterator[Session]:
+    def opened(self, document: EvalDocument) -> Iterator[EvidenceSession]:
         """Builds index and tokens; the engine forgets the document at the end."""
         loaded = open_document(
             document.doc_id, document.document, self.engine,
@@ -72,7 +72,7 @@ class EngineAnswerer:
             block_cuts=self.block_cuts,
         )  # fmt: skip
         try:
-            yield _EvidenceSession(
+            yield EvidenceSession(
                 self.engine, self.mode, self.switches, self.seed, loaded,
                 len(loaded.tokens.token_ids),
             )  # fmt: skip
@@ -100,7 +100,9 @@ class DenseAnswerer:
 
 
 @dataclass(frozen=True, slots=True)
-class _EvidenceSession:
+class EvidenceSession:
+    """A document that is asked with its evidence, as pages or as text."""
+
     engine: Engine
     mode: Mode
     switches: Switches
@@ -108,7 +110,12 @@ class _EvidenceSession:
     document: LoadedDocument
     doc_tokens: int
 
+    def plan(self, question: Question) -> PromptPlan:
+        """The prompt that likelihoods are taken with."""
+        return self._material(question)[1]
+
     def reply(self, question: Question) -> Reply:
+        """See `Session`."""
         before = self._computed()
         if self.switches.run.answer == "checked":
             reply = self._checked(question)
