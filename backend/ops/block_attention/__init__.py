@@ -13,12 +13,18 @@ import torch
 
 from backend.ops.block_attention import reference
 from backend.ops.block_attention.plan import BlockRead, ReadPlan, plan_reads
-from backend.ops.block_attention.tiles import Tiles
+from backend.ops.block_attention.tiles import (
+    HopperTiles,
+    Tiles,
+    choose_hopper_tiles,
+    choose_tiles,
+)
 
 Implementation = Literal["reference", "triton", "hopper"]
 
 __all__ = [
     "BlockRead",
+    "HopperTiles",
     "Implementation",
     "ReadPlan",
     "Tiles",
@@ -41,7 +47,7 @@ def block_attention(
     cos: torch.Tensor,
     sin: torch.Tensor,
     impl: Implementation,
-    tiles: Tiles | None = None,
+    tiles: Tiles | HopperTiles | None = None,
 ) -> torch.Tensor:
     """What each query reads, [tokens, heads, d] in the dtype of q.
 
@@ -50,19 +56,23 @@ def block_attention(
     only. Query head h reads key-value head h // (heads / kv_heads). cos, sin: tables of
     `backend.layers.rope.Rope.tables(0, n)` with n at least `plan.positions`. Memory beyond the
     output: the launch's keys and values once more (not with "reference"). "hopper" needs compute
-    capability 9.0, 16-bit elements and d of 64 or 128. `tiles` replaces the tuned tile sizes of
-    "triton". Raises ValueError for shapes that don't fit.
+    capability 9.0, 16-bit elements and d of 64 or 128. `tiles` replaces the tuned tile sizes, with
+    `HopperTiles` for "hopper" and `Tiles` for "triton". Raises ValueError for shapes that don't
+    fit.
     """
     _check(q, k, v, plan, extra, cos, sin)
     if impl == "reference":
         return reference.block_attention(q, k, v, plan, extra, cos, sin)
     # Triton decides at import whether it compiles or interprets, and is there on Linux only.
     if impl == "hopper":
+        if isinstance(tiles, Tiles):
+            raise ValueError("the Hopper kernel takes HopperTiles")
         from backend.ops.block_attention import hopper
 
-        return hopper.block_attention(q, k, v, plan, extra, cos, sin)
+        return hopper.block_attention(q, k, v, plan, extra, cos, sin, tiles)
+    if isinstance(tiles, HopperTiles):
+        raise ValueError("the Triton kernel takes Tiles")
     from backend.ops.block_attention import kernel
-    from backend.ops.block_attention.tiles import choose_tiles
 
     if tiles is None:
         tiles = choose_tiles(1 << (q.shape[2] - 1).bit_length(), q.dtype, q.device)
@@ -73,9 +83,7 @@ def choose_implementation(width: int, dtype: torch.dtype, device: torch.device) 
     """The fastest implementation for heads of `width` on `device`."""
     if device.type != "cuda":
         return "reference"
-    major = torch.cuda.get_device_capability(device)[0]
-    sixteen_bit = dtype in (torch.float16, torch.bfloat16)
-    return "hopper" if major == 9 and sixteen_bit and width in (64, 128) else "triton"
+    return "triton" if choose_hopper_tiles(width, dtype, device) is None else "hopper"
 
 
 def _check(

@@ -17,7 +17,6 @@ thread until the end 464.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import torch
 import triton
@@ -27,29 +26,11 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 from backend.ops.block_attention.hopper_kernel import attention_kernel
 from backend.ops.block_attention.pack import pack
 from backend.ops.block_attention.plan import ReadPlan
+from backend.ops.block_attention.tiles import HOPPER_WIDTHS, HopperTiles, choose_hopper_tiles
 
 _GROUP_ROWS = 64
 """Query rows of a warpgroup: what one wgmma instruction takes."""
 
-
-@dataclass(frozen=True, slots=True)
-class HopperTiles:
-    """Warpgroups that consume, keys of a tile, tiles in flight, and the registers of a thread at
-    launch and in a consumer."""
-
-    consumers: int
-    keys: int
-    stages: int
-    launch_registers: int
-    consumer_registers: int
-
-
-TILES = {
-    64: HopperTiles(3, 128, 4, 128, 160),
-    128: HopperTiles(2, 128, 2, 168, 240),
-}
-"""By head size. TFLOP/s measured at 64: two consumers 396 to 426, 64 keys 418 to 434, this 464; at
-128: 64 keys 502, three stages 565 against 572."""
 
 _GLUON = {torch.float16: gl.float16, torch.bfloat16: gl.bfloat16}
 
@@ -66,11 +47,13 @@ def block_attention(
 ) -> torch.Tensor:
     """See the package. Raises ValueError for what this kernel is not made for."""
     heads, width = q.shape[1:]
-    if width not in TILES or q.dtype not in (torch.float16, torch.bfloat16):
-        raise ValueError(f"hopper takes heads of {sorted(TILES)} in 16 bit, not {width} {q.dtype}")
+    if width not in HOPPER_WIDTHS or q.dtype not in (torch.float16, torch.bfloat16):
+        raise ValueError(f"hopper takes heads of {HOPPER_WIDTHS} in 16 bit, not {width} {q.dtype}")
     if q.device.type != "cuda" or torch.cuda.get_device_capability(q.device)[0] != 9:
         raise ValueError("hopper needs a GPU of compute capability 9.0; use triton")
-    tiles = tiles or TILES[width]
+    tiles = tiles or choose_hopper_tiles(width, q.dtype, q.device)
+    if tiles is None:
+        raise ValueError("no tuning table has tiles of hopper for this GPU; use triton")
     keys, values = pack(k, v, plan, extra, cos, sin)
     kv_heads, rows, _ = keys.shape
     group = heads // kv_heads

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,6 +20,16 @@ def kernels(
     model: ModelOption = None,
     device: DeviceOption = None,
     out: OutOption = None,
+    tune: Annotated[
+        bool,
+        typer.Option("--tune", help="Try constants instead, and write this card's table."),
+    ] = False,
+    tables: Annotated[
+        Path | None,
+        typer.Option(
+            "--tables", help="Folder of tuning tables [the cache folder].", show_default=False
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Each op against its reference and torch's kernels, as a share of this machine's ceilings."""
@@ -26,6 +37,7 @@ def kernels(
         import torch
 
         from app.settings import load_settings
+        from backend.ops.tuning import FOLDER_NAME, use_tables
         from eval.benchmarks.kernels.case import SHAPES
         from eval.benchmarks.kernels.comparison import measure
         from eval.benchmarks.kernels.model_shapes import shape_of
@@ -39,6 +51,13 @@ def kernels(
         if name == "auto":
             name = "cuda" if torch.cuda.is_available() else "cpu"
         place = torch.device(name)
+        folder = tables or settings.cache_dir / FOLDER_NAME
+        use_tables(folder)
+        if tune:
+            from eval.benchmarks.kernels.tuning.command import tune_card
+
+            tune_card(place, tuple(op or ()), folder, seed, as_json=as_json, out=out)
+            return
         ops = find_ops(tuple(op or ()))
         shapes = SHAPES[place.type] if model is None else (shape_of(settings),)
         measured, results = measure(ops, place, shapes, rounds=rounds, seed=seed, on_step=note)

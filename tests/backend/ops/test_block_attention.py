@@ -18,6 +18,7 @@ import torch
 
 from backend.ops.block_attention import (
     BlockRead,
+    HopperTiles,
     Implementation,
     ReadPlan,
     Tiles,
@@ -94,7 +95,7 @@ class Inputs:
     cos: torch.Tensor
     sin: torch.Tensor
 
-    def run(self, impl: Implementation, tiles: Tiles | None = None) -> torch.Tensor:
+    def run(self, impl: Implementation, tiles: Tiles | HopperTiles | None = None) -> torch.Tensor:
         return block_attention(
             self.q,
             self.k,
@@ -183,7 +184,7 @@ def test_triton_equals_reference(name: str, tiles: Tiles, dtype: torch.dtype, de
 def test_rows_of_no_view_are_not_read(impl: Implementation, device: str) -> None:
     inputs = make(CASES["ragged blocks, groups of 4"], ROUNDED, device)
     assert inputs.extra is not None
-    tiles = Tiles(128, 128, 8, 2)
+    tiles = Tiles(128, 128, 8, 2) if impl == "triton" else None
     expected = inputs.run(impl, tiles)
     # One more document whose values are NaN, and NaN rows of `extra` that no list names.
     bad = torch.full_like(inputs.q[:70, :1], torch.nan)
@@ -332,6 +333,10 @@ def test_hopper_says_what_it_needs() -> None:
         make(case, torch.float16).run("hopper")
     with pytest.raises(ValueError, match="16 bit"):
         make(case, torch.float32).run("hopper")
+    with pytest.raises(ValueError, match="takes HopperTiles"):
+        make(case, torch.float16).run("hopper", Tiles(64, 32, 4, 2))
+    with pytest.raises(ValueError, match="takes Tiles"):
+        make(case, torch.float16).run("triton", HopperTiles(2, 128, 2, 168, 240))
 
 
 def test_cpu_gets_the_reference() -> None:

@@ -1,0 +1,31 @@
+"""How the page-list kernel is cut up, for a head size, an element type of the pages and a GPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from backend.ops.tuning import tuned
+
+
+@dataclass(frozen=True, slots=True)
+class PageTiles:
+    """Warps of a program, stages of its load pipeline, and programs that a multiprocessor gets if a
+    list is long enough for as many parts."""
+
+    warps: int
+    stages: int
+    waves: int
+
+    def __post_init__(self) -> None:
+        if self.warps not in (1, 2, 4, 8, 16) or self.stages < 1 or self.waves < 1:
+            raise ValueError("warps are a power of two up to 16, stages and waves 1 or more")
+
+
+def choose_page_tiles(width: int, dtype: torch.dtype, device: torch.device) -> PageTiles:
+    """The tuned entry of this GPU, or a safe default. `width`: head size, padded to a power of
+    two; `dtype`: of the pages' elements."""
+    # At 256 two stages would take more shared memory than an L20 has.
+    safe = PageTiles(warps=2 if width == 64 else 4, stages=3 if width <= 128 else 1, waves=16)
+    return tuned("page_attention", width, dtype, device, PageTiles, safe)
