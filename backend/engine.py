@@ -13,17 +13,19 @@ import threading
 from collections.abc import Callable, Collection
 from collections.abc import Sequence as SequenceOf
 
-from backend.admission import check_request
-from backend.batch import Batch, ReadBlocks
+from backend.admission import Places, check_pages, check_request
+from backend.batch import Batch
 from backend.block_reader import BlockReader
 from backend.config import ModelConfig
-from backend.context_plan import ContextPlan, plan_context
+from backend.context_plan import ContextPlan
 from backend.disk import open_disk
 from backend.engine_config import EngineConfig
-from backend.errors import BackendError, EngineBusy, EngineClosed, RequestTooLarge, UnknownDocument
+from backend.errors import BackendError, EngineClosed, RequestTooLarge, UnknownDocument
 from backend.mailbox import Mailbox
-from backend.opening import must_wait, open_context
+from backend.opener import Opener
+from backend.opening import demand, open_context
 from backend.parts import EngineParts, load_parts
+from backend.pulse import Pulse
 from backend.reading import DocumentReading
 from backend.runner import Runner
 from backend.scheduler import Scheduler
@@ -39,7 +41,8 @@ from backend.types import (
     Request,
     SamplingParams,
 )
-from kvstore.errors import KVStoreError
+from backend.working_memory import WorkingMemory
+from kvstore.errors import PoolExhausted
 from kvstore.tiers.folder import remove_document
 from kvstore.tiers.types import Stamp
 from kvstore.types import PAGE_TOKENS
@@ -62,7 +65,6 @@ class Engine:
         self._store = parts.store
         self._kv_format = config.kv_name(parts.store.pool.format.name)
         self._runner = Runner(parts.model, parts.store.pool, parts.arena)
-        self._steps = Steps(BlockReader(parts.store, self._runner), self._runner)
         self._scheduler = Scheduler(
             config.prefill_chunk, config.resolved_read_tokens(), first_come=config.first_come
         )
@@ -71,8 +73,26 @@ class Engine:
         self._registering = threading.Lock()
         self._mail = Mailbox(lambda: self.alive)
         self._live: dict[str, Sequence] = {}
-        self._held: dict[Sequence, set[bytes]] = {}
-        self._stalled = False
+        self._places = Places(config.max_waiting)
+        self._memory = WorkingMemory(
+            self.config,
+            parts.store.pool.shape,
+            parts.model.compute_dtype,
+            parts.model.device,
+            config.prefill_chunk,
+            paged_tokens=0 if parts.arena is None else parts.arena.longest,
+        )
+        self._opener = Opener(
+            self._scheduler,
+            self._runner,
+            self._store,
+            self._memory,
+            self._documents,
+            self._fill_context,
+        )
+        reader = BlockReader(parts.store, self._runner)
+        self._steps = Steps(reader, self._runner, self._opener.make_way)
+        self._pulse = Pulse()
         self._thread = threading.current_thread()
         stamp = Stamp(self.fingerprint, self._kv_format, self.kv_page_bytes)
         if (disk := open_disk(config, stamp, self._mail.wake)) is not None:
@@ -127,6 +147,12 @@ class Engine:
         return "" if self.alive else "The engine's thread has ended; restart the server."
 
     @property
+    def step_seconds(self) -> float:
+        """How long the engine's thread has been at its present step; 0 while there is nothing to
+        do. A step takes at most some seconds on a slow CPU: much more is a thread that hangs."""
+        return self._pulse.step_seconds
+
+    @property
     def counters(self) -> EngineCounters:
         """Block look-ups, evictions and tokens read since the engine opened; pages in use now."""
         store, pool = self._store.counters, self._store.pool
@@ -174,7 +200,12 @@ class Engine:
             reading.want(first_blocks)
 
         def begin() -> None:
-            self._store.enrol(document.key, reading.keys, reading.layout())
+            try:
+                self._store.enrol(document.key, reading.keys, reading.layout())
+            except Exception as error:
+                reading.error = str(error) or type(error).__name__
+                reading.notify()
+                raise
             if not lazy:
                 self._scheduler.add_reading(reading)
 
@@ -219,6 +250,7 @@ class Engine:
         the first event; what goes wrong later is the last event's `error`.
         """
         sequence = self._admit(request)
+        sequence.place = self._places.take(request.owner)
         self._mail.send(lambda: self._scheduler.add(sequence))
         self._live[request.request_id] = sequence
         return TokenStream(sequence, lambda: self.alive, self._leave)
@@ -257,9 +289,12 @@ class Engine:
         check_request(request, extra, self.config.max_positions)
         if request.document_key is not None and request.document_key not in self._documents:
             raise UnknownDocument(f"No document {request.document_key} was given to the engine")
-        if self._scheduler.waiting >= self.settings.max_waiting:
-            raise EngineBusy("Too many questions are waiting; try again in a moment")
-        return Sequence(request, self.tokenizer, self.config.eos_ids)
+        sequence = Sequence(request, self.tokenizer, self.config.eos_ids)
+        plan = self._opener.plan(request)
+        check_pages(plan, self._store.pool.total)
+        seen, room = demand(sequence, plan)
+        self._memory.require_ever(seen, room + extra)
+        return sequence
 
     def _leave(self, sequence: Sequence) -> None:
         """Nobody waits for this request any more."""
@@ -276,8 +311,9 @@ class Engine:
                 batch = self._schedule()
                 if batch is not None:
                     self._steps.run(batch)
+                    self._opener.keep(batch)
                 self._scheduler.sweep()
-                self._let_go()
+                self._opener.let_go()
                 self._store.spill()
         finally:
             for sequence in self._scheduler.sequences():
@@ -290,14 +326,21 @@ class Engine:
 
     def _take_commands(self) -> bool:
         """Run what was asked for, waiting when there is nothing else to do. False: close."""
-        while self._scheduler.idle or self._stalled or not self._mail.empty:
+        while self._scheduler.idle or self._opener.stalled or not self._mail.empty:
             while self._mail.empty and self._store.spill():
                 pass
+            self._pulse.rest()
             command = self._mail.take()
-            self._stalled = False
+            self._pulse.beat()
+            self._opener.stalled = False
             if command is None:
                 return False
-            command()
+            try:
+                command()
+            except Exception:
+                # Whoever waits for a result has the error; the others go on.
+                _log.exception("a command of the engine failed")
+        self._pulse.beat()
         return True
 
     def _drop_cancelled(self) -> None:
@@ -307,82 +350,34 @@ class Engine:
         self._scheduler.sweep()
 
     def _schedule(self) -> Batch | None:
-        wanted = None
-        sequence = self._scheduler.next_waiting()
-        if sequence is not None:
-            try:
-                sequence.start()
-                wanted = self._open_context(sequence)
-            except (BackendError, KVStoreError) as error:
-                sequence.fail(str(error))
-                self._scheduler.sweep()
-            except Exception as error:
-                # Out of memory, say: the request ends, not the engine.
-                _log.exception("a request's context could not be opened")
-                sequence.fail(str(error) or type(error).__name__)
-                self._scheduler.sweep()
-        if self._stalled and not self._scheduler.answering:
+        wanted = self._opener.next_blocks()
+        if self._opener.stalled and not self._scheduler.answering:
             # A block comes from the disk sooner than another is read from its text.
             return None
-        self._stalled = False
+        self._opener.stalled = False
         return self._scheduler.schedule(wanted)
-
-    def _open_context(self, sequence: Sequence) -> ReadBlocks | None:
-        """Open the request's context, or say which blocks must be read before; neither while all
-        that it lacks is on its way from the disk."""
-        plan = self._plan(sequence.request)
-        self._hold(sequence, plan)
-        if missing := plan.missing():
-            keys = plan.reading.keys
-            ready = frozenset(self._store.fetch([keys[index] for index in missing]))
-            self._stalled = not ready
-            found = [index for index in missing if keys[index] in ready]
-            group = plan.reading.fitting(found, self._scheduler.group_tokens)
-            return ReadBlocks(plan.reading, group, sequence) if group else None
-        if self._scheduler.answering and must_wait(sequence, plan, self._runner):
-            return None
-        self._fill_context(sequence, plan)
-        self._scheduler.begin_filling(sequence)
-        return None
-
-    def _hold(self, sequence: Sequence, plan: ContextPlan) -> None:
-        """Keep what is there of the request's blocks while the others are read."""
-        held = self._held.setdefault(sequence, set())
-        for key in plan.block_keys():
-            if key not in held and self._store.contains(key):
-                self._store.hold(key)
-                held.add(key)
-
-    def _let_go(self) -> None:
-        """Contexts hold copies: once one is open, or its request is over, its blocks may go."""
-        for sequence in [s for s in self._held if s.finished or s.context is not None]:
-            for key in self._held.pop(sequence):
-                self._store.unhold(key)
-
-    def _plan(self, request: Request) -> ContextPlan:
-        if request.document_key is None:
-            return plan_context(request, None)
-        reading = self._documents.get(request.document_key)
-        if reading is None:
-            raise UnknownDocument("The document was deleted while its question waited")
-        return plan_context(request, reading)
 
     def _fill_context(self, sequence: Sequence, plan: ContextPlan, extra: int = 0) -> None:
         guessed = self.settings.guessed_tokens
         open_context(sequence, plan, self._runner, self._store, guessed=guessed, extra=extra)
 
     def _score(self, sequence: Sequence, continuation: tuple[int, ...]) -> tuple[float, ...]:
-        plan = self._plan(sequence.request)
+        plan = self._opener.plan(sequence.request)
         try:
-            self._hold(sequence, plan)
+            self._opener.hold(sequence, plan)
             while missing := plan.missing():
+                self._pulse.beat()
                 group = plan.reading.fitting(missing, self._scheduler.group_tokens)
-                self._steps.read(plan.reading, group, sequence)
-                self._hold(sequence, plan)
+                try:
+                    self._steps.read(plan.reading, group, sequence)
+                except PoolExhausted:
+                    if not self._opener.make_way(sequence):
+                        raise
+                self._opener.hold(sequence, plan)
             self._fill_context(sequence, plan, len(continuation))
         finally:
             sequence.finished = sequence.context is None
-            self._let_go()
+            self._opener.let_go()
         if sequence.context is None:
             raise BackendError("scoring lost its context")
         prompt = sequence.request.prompt_ids[sequence.filled :]

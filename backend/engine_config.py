@@ -45,7 +45,7 @@ class EngineConfig:
     kv_format: FormatName = "auto"
     kv_budget: int = 0
     threads: int = 0
-    max_waiting: int = 64
+    max_waiting: int = 128
     prefill_chunk: int = 512
     guessed_tokens: int | None = None
     read_tokens: int = 0

@@ -23,7 +23,7 @@ def open_context(
     guesses of `guessed` tokens (None: the best for the device)."""
     table = plan.table(store)
     request = sequence.request
-    room = _room(sequence) + extra
+    room = sequence.room_left + extra
     context = runner.open_context(plan.sinks, plan.anchor_places(store), table, room)
     sequence.context = context
     evidence = (
@@ -37,12 +37,8 @@ def open_context(
     sequence.cached_tokens = max(context.length - sequence.read_tokens, 0)
 
 
-def must_wait(sequence: Sequence, plan: ContextPlan, runner: Runner) -> bool:
-    """Whether the context has no room until other requests end. Evidence is counted as if each of
-    its ranges began and ended inside a page."""
+def demand(sequence: Sequence, plan: ContextPlan) -> tuple[int, int]:
+    """(tokens that the context sees, tokens that may be appended). Evidence is counted as if each
+    of its ranges began and ended inside a page."""
     evidence = sum(last - first + 2 * PAGE_TOKENS for first, last in plan.evidence)
-    return runner.full_for(len(plan.sinks) + len(plan.anchors) + evidence, _room(sequence))
-
-
-def _room(sequence: Sequence) -> int:
-    return sequence.prompt_left + sequence.request.sampling.max_tokens
+    return len(plan.sinks) + len(plan.anchors) + evidence, sequence.room_left

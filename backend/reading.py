@@ -36,6 +36,7 @@ class DocumentReading:
         self.cancelled = False
         self.error = ""
         self.computed_tokens = 0
+        self.arrival = 0
         self.changed = threading.Condition()
         self._starts = [first for first, _ in document.blocks]
         self._store = store
@@ -89,6 +90,11 @@ class DocumentReading:
         """Token ids of block `index`."""
         first, last = self.document.blocks[index]
         return self.document.token_ids[first:last]
+
+    def size_of(self, indexes: Iterable[int]) -> int:
+        """Tokens of these blocks together."""
+        blocks = self.document.blocks
+        return sum(blocks[index][1] - blocks[index][0] for index in indexes)
 
     def blocks_of(self, first: int, last: int) -> list[int]:
         """Indexes of the blocks that hold tokens of [first, last)."""

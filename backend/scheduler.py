@@ -1,25 +1,37 @@
 """Decides what the engine does next: answers first, then questions, then reading.
 
-A running answer can't keep others from starting: after `DECODE_BURST` decoding steps in a row one
-unit of whoever waits is done. Nor can questions that never cease keep documents from being read:
-after `READING_TURN` steps for them one group of blocks of a waiting document is read. A question's
-missing blocks are read before any other reading. While questions wait or are answered, groups are
-smaller.
+A step is a decoding step of all running answers, a piece of a prompt, or a group of blocks. What
+whoever waits can count on, whatever else is asked (tests/backend/test_scheduler.py):
 
-It runs nothing itself and is owned by the engine's thread.
+- An answer: between two of its decoding steps there is at most one other step.
+- A question (`backend.line`), once it is its turn: before each of its steps at most `DECODE_BURST`
+  tokens are decoded, all running answers together, or one decoding step if that makes more; and one
+  group of blocks is read in `READING_TURN` steps. Its blocks are read before any other reading.
+- An owner's first question: its turn comes with the next step for questions, however many
+  questions of others wait. Later, owners who wait are served the same number of tokens, give or
+  take a step.
+- A long prompt: one step after every `LONG_TURN` steps for its owner's quick questions.
+- A document (`backend.shelf`): at most `READING_TURN` steps for questions and answers, and one
+  more, lie between two groups of blocks. Owners, and the documents of each, take turns in them.
+
+While questions wait or are answered, groups are smaller. The scheduler runs nothing itself and is
+owned by the engine's thread.
 """
 
 from __future__ import annotations
 
-from collections import deque
+import itertools
 
 from backend.batch import Batch, Decode, Prefill, ReadBlocks
+from backend.line import Line
 from backend.reading import DocumentReading
 from backend.sequence import Sequence
+from backend.shelf import Shelf
 
 DECODE_BURST = 32
-"""Decoding steps between two units of other work when both are waiting: with 10 ms a step and one
-second a block, an answer pauses for a block after each 0.3 s at worst."""
+"""Decoding steps between two units of reading when both are waiting: with 10 ms a step and one
+second a block, an answer pauses for a block after each 0.3 s at worst. Before a question's steps it
+counts the tokens of all answers: with 32 answers under way 32 steps would be seconds."""
 READING_TURN = 32
 """Steps of any kind for questions between two blocks of waiting documents. Short answers end before
 a decoding burst does, so two clients that asked without a pause kept 20 documents unread for ten
@@ -39,30 +51,30 @@ class Scheduler:
         one block. `first_come` serves strictly in order of arrival: what benchmarks compare with.
         """
         self._first_come = first_come
-        self._arrivals: dict[object, int] = {}
+        self._arrivals = itertools.count()
         self._prefill_chunk = prefill_chunk
         self._read_tokens = read_tokens
-        self._waiting: deque[Sequence] = deque()
-        self._filling: deque[Sequence] = deque()
+        self._line = Line(first_come=first_come)
+        self._shelf = Shelf(first_come=first_come)
         self._running: list[Sequence] = []
-        self._reading: deque[DocumentReading] = deque()
-        self._burst = 0
+        # Decoding steps since any other step, tokens decoded since a question's last step.
+        self._burst = self._decoded = 0
         self._since_reading = 0
 
     @property
     def idle(self) -> bool:
         """Nothing to do."""
-        return not (self._waiting or self._filling or self._running or self._reading)
+        return not (self._running or len(self._line) or self._shelf)
 
     @property
     def answering(self) -> bool:
         """Whether a request has its context."""
-        return bool(self._filling or self._running)
+        return bool(self._running or self._line.open)
 
     @property
     def waiting(self) -> int:
         """Requests that have no context yet."""
-        return len(self._waiting)
+        return self._line.waiting
 
     @property
     def group_tokens(self) -> int:
@@ -71,92 +83,101 @@ class Scheduler:
 
     def add(self, sequence: Sequence) -> None:
         """Queue a request."""
-        self._arrive(sequence)
-        self._waiting.append(sequence)
+        sequence.arrival = next(self._arrivals)
+        self._line.add(sequence)
 
     def add_reading(self, reading: DocumentReading) -> None:
         """Queue a document for reading, behind the others."""
-        self._arrive(reading)
-        self._reading.append(reading)
-
-    def _arrive(self, work: Sequence | DocumentReading) -> None:
-        if self._first_come:
-            self._arrivals[work] = len(self._arrivals)
-
-    def _reading_came_first(self) -> bool:
-        """Whether the document at the head of the line came before every request."""
-        if not self._first_come or not self._reading:
-            return False
-        came = self._arrivals[self._reading[0]]
-        return all(came < self._arrivals[sequence] for sequence in self.sequences())
+        reading.arrival = next(self._arrivals)
+        self._shelf.add(reading)
 
     def drop_readings(self, key: str) -> list[DocumentReading]:
         """Take a document out of the reading queue, as often as it was asked to be read."""
-        dropped = [reading for reading in self._reading if reading.document.key == key]
-        for reading in dropped:
-            self._reading.remove(reading)
-        return dropped
+        return self._shelf.drop(key)
 
     def readings(self) -> list[DocumentReading]:
         """Documents in the reading queue."""
-        return list(self._reading)
+        return self._shelf.readings()
 
     def sequences(self) -> list[Sequence]:
         """All requests that are not finished."""
-        return [*self._waiting, *self._filling, *self._running]
+        return [*self._line.requests(), *self._running]
+
+    def to_open(self) -> list[Sequence]:
+        """The requests whose contexts are to be opened next, the first one first."""
+        return self._line.to_open()
 
     def begin_filling(self, sequence: Sequence) -> None:
-        """The request at the head of the queue has its context."""
-        self._waiting.remove(sequence)
-        self._filling.append(sequence)
+        """The request has its context."""
+        self._line.begin(sequence)
+
+    def serve_alone(self, sequence: Sequence) -> None:
+        """Open no other request before this one, which needs all the room there is."""
+        self._line.serve_alone(sequence)
 
     def sweep(self) -> None:
         """Forget finished requests; those whose prompt is in begin to decode."""
-        self._waiting = deque(s for s in self._waiting if not s.finished)
-        self._running = [s for s in self._running if not s.finished]
-        for sequence in [s for s in self._filling if s.finished or s.prompt_left == 0]:
-            self._filling.remove(sequence)
+        self._running = [one for one in self._running if not one.finished]
+        for sequence in self._line.leave(lambda one: one.finished or one.prompt_left == 0):
             if not sequence.finished:
                 self._running.append(sequence)
 
-    def next_waiting(self) -> Sequence | None:
-        """The request whose context is to be opened next."""
-        return self._waiting[0] if self._waiting else None
-
     def schedule(self, wanted: ReadBlocks | None) -> Batch | None:
-        """The next step, or None when there is none. `wanted` are blocks that the first waiting
-        request needs."""
-        turn = self._since_reading >= READING_TURN and not self._first_come
-        if (turn or self._reading_came_first()) and (block := self._next_reading()):
-            return block
-        batch = self._for_questions(wanted)
-        if batch is None:
-            return self._next_reading()
-        self._since_reading += 1
+        """The next step, or None when there is none. `wanted` are blocks that a request needs
+        before it can be opened."""
+        if self._first_come and self._reading_came_first() and (group := self._next_group()):
+            return group
+        question = self._line.next_step(wanted.asker if wanted else None)
+        if self._running and self._decodes_next(question):
+            return self._decode()
+        self._burst = 0
+        if self._reading_is_due and (group := self._next_group()):
+            return group
+        batch = self._for_question(question, wanted) or self._next_group()
+        if batch is None and self._running:
+            return self._decode()
         return batch
 
-    def _for_questions(self, wanted: ReadBlocks | None) -> Batch | None:
-        other = self._filling or wanted or self._reading
-        if self._running and (not other or self._burst < DECODE_BURST):
-            self._burst += 1
-            return Decode(tuple(self._running))
-        self._burst = 0
-        if self._filling:
-            sequence = self._filling[0]
-            return Prefill(sequence, min(sequence.prompt_left, self._prefill_chunk))
-        return wanted
+    @property
+    def _reading_is_due(self) -> bool:
+        return self._since_reading >= READING_TURN and bool(self._shelf) and not self._first_come
 
-    def _next_reading(self) -> ReadBlocks | None:
+    def _decodes_next(self, question: Sequence | None) -> bool:
+        """Whether the running answers have their next token before anything else is done."""
+        if self._burst == 0 or (question is None and not self._shelf):
+            return True
+        if self._reading_is_due:
+            return False
+        if question is None or self._first_come or self._line.is_long(question):
+            return self._burst < DECODE_BURST
+        return self._decoded + len(self._running) <= DECODE_BURST
+
+    def _decode(self) -> Decode:
+        self._burst += 1
+        self._decoded += len(self._running)
+        self._since_reading += 1
+        return Decode(tuple(self._running))
+
+    def _for_question(self, question: Sequence | None, wanted: ReadBlocks | None) -> Batch | None:
+        if question is None:
+            return None
+        self._decoded = 0
+        self._since_reading += 1
+        if wanted is not None and wanted.asker is question:
+            self._line.served(question, wanted.reading.size_of(wanted.indexes))
+            return wanted
+        tokens = min(question.prompt_left, self._prefill_chunk)
+        self._line.served(question, tokens)
+        return Prefill(question, tokens)
+
+    def _next_group(self) -> ReadBlocks | None:
         self._since_reading = 0
-        tokens = self._read_tokens // (GROUP_SHARE if self._waiting or self.answering else 1)
-        while self._reading:
-            reading = self._reading[0]
-            indexes = () if reading.cancelled or reading.error else reading.next_left(tokens)
-            if indexes:
-                # Documents take turns, group by group, so that a short one isn't kept waiting.
-                if not self._first_come:
-                    self._reading.rotate(-1)
-                return ReadBlocks(reading, indexes)
-            self._reading.popleft()
-            reading.notify()
-        return None
+        beside = self.waiting or self.answering
+        return self._shelf.next_group(self._read_tokens // (GROUP_SHARE if beside else 1))
+
+    def _reading_came_first(self) -> bool:
+        """Whether the document at the head of the line came before every request."""
+        first = self._shelf.first()
+        return first is not None and all(
+            first.arrival < sequence.arrival for sequence in self.sequences()
+        )

@@ -8,6 +8,7 @@ from collections.abc import Sequence as SequenceOf
 
 import torch
 
+from backend.admission import Place
 from backend.context import Context
 from backend.detokenizer import IncrementalDecoder
 from backend.latent_context import LatentContext
@@ -29,6 +30,8 @@ class Sequence:
     def __init__(self, request: Request, tokenizer: Tokenizer, eos_ids: SequenceOf[int]) -> None:
         """Raises InvalidSampling."""
         self.request = request
+        # In the queue, while it stands there.
+        self.place: Place | None = None
         self.events: queue.SimpleQueue[TokenEvent] = queue.SimpleQueue()
         self.context: Context | LatentContext | PagedContext | None = None
         self.filled = request.sink_len
@@ -38,6 +41,9 @@ class Sequence:
         self.context_tokens = 0
         self.cached_tokens = 0
         self.read_tokens = 0
+        # Order among all that came, and tokens of the steps that were for it before its first own.
+        self.arrival = 0
+        self.spent = 0
         self.lookup: PromptLookup | None = None
         self._sampler = Sampler(request.sampling)
         self._decoder = IncrementalDecoder(tokenizer)
@@ -54,6 +60,11 @@ class Sequence:
         """Prompt tokens that are not in the context yet."""
         return len(self.request.prompt_ids) - self.filled
 
+    @property
+    def room_left(self) -> int:
+        """Tokens that its context may still grow by."""
+        return self.prompt_left + self.request.sampling.max_tokens - len(self.tokens)
+
     def guess(self) -> list[int]:
         """Tokens that may come next; none where a guess could change the answer or is too late."""
         sampling = self.request.sampling
@@ -65,6 +76,11 @@ class Sequence:
         """Work on this request begins (time in the queue ends)."""
         if self._started is None:
             self._started = time.perf_counter()
+
+    def leave_queue(self) -> None:
+        """It waits for its context no more; harmless the second time."""
+        if self.place is not None:
+            self.place.give_back()
 
     def accept(self, logits: torch.Tensor, best: tuple[int, float] | None = None) -> None:
         """Choose the next token from logits [vocab] and emit its event, the last one if it ends
@@ -126,6 +142,7 @@ class Sequence:
 
     def _finish(self, token: int | None, text: str, reason: FinishReason, error: str = "") -> None:
         self.finished = True
+        self.leave_queue()
         if self.context is not None:
             self.context.close()
         self.context = None

@@ -7,13 +7,16 @@ thread.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from backend.batch import Batch, Decode, Prefill, ReadBlocks
 from backend.block_reader import BlockReader
 from backend.errors import BackendError
+from backend.failures import describe_failure, is_shortage
 from backend.reading import DocumentReading
 from backend.runner import AnyContext, Runner
 from backend.sequence import Sequence
+from kvstore.errors import PoolExhausted
 
 _log = logging.getLogger(__name__)
 
@@ -21,7 +24,11 @@ _log = logging.getLogger(__name__)
 class Steps:
     """`read_tokens`: document tokens that went through the model so far."""
 
-    def __init__(self, blocks: BlockReader, runner: Runner) -> None:
+    def __init__(
+        self, blocks: BlockReader, runner: Runner, make_way: Callable[[Sequence], bool]
+    ) -> None:
+        """`make_way` gives a request room that others hold; False when they hold none."""
+        self._make_way = make_way
         self._blocks = blocks
         self._runner = runner
         self.read_tokens = 0
@@ -36,8 +43,12 @@ class Steps:
             else:
                 self._decode(batch)
         except Exception as error:
+            asker = batch.asker if isinstance(batch, ReadBlocks) else None
+            if isinstance(error, PoolExhausted) and asker is not None and self._make_way(asker):
+                # Its blocks are asked for again.
+                return
             _log.exception("a step of the engine failed")
-            _fail(batch, str(error) or type(error).__name__)
+            _fail(batch, describe_failure(error), alone=is_shortage(error))
 
     def read(
         self, reading: DocumentReading, indexes: tuple[int, ...], asker: Sequence | None = None
@@ -72,9 +83,11 @@ class Steps:
         for sequence, scored in zip(batch.sequences, rows, strict=True):
             try:
                 sequence.accept(scored.logits[0], scored.best[0])
-            except BackendError as error:
+            except Exception as error:
                 # Logits that are no numbers end their own request, not those beside it.
-                sequence.fail(str(error))
+                if not isinstance(error, BackendError):
+                    _log.exception("a token could not be chosen")
+                sequence.fail(describe_failure(error))
 
     def _decode_guessing(self, sequence: Sequence, context: AnyContext, guess: list[int]) -> None:
         """The next token and, as far as the guess holds, those after it, in one step."""
@@ -89,7 +102,9 @@ class Steps:
         context.take_back(len(guess) + 1 - used)
 
 
-def _fail(batch: Batch, message: str) -> None:
+def _fail(batch: Batch, message: str, *, alone: bool) -> None:
+    """End what the step was for; with `alone` only the largest of the answers. The others have
+    their token in the next step: one that fails leaves no context longer."""
     if isinstance(batch, ReadBlocks):
         if batch.asker is not None:
             batch.asker.fail(message)
@@ -98,6 +113,13 @@ def _fail(batch: Batch, message: str) -> None:
             batch.reading.notify()
     elif isinstance(batch, Prefill):
         batch.sequence.fail(message)
+    elif alone:
+        max(batch.sequences, key=_size).fail(message)
     else:
         for sequence in batch.sequences:
             sequence.fail(message)
+
+
+def _size(sequence: Sequence) -> tuple[int, int]:
+    """Tokens of the context; of two of one size the later is the larger."""
+    return (0 if sequence.context is None else sequence.context.length, sequence.arrival)

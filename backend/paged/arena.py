@@ -74,12 +74,16 @@ class Arena:
         self.table = self.table.to(pool.data.device)
         self._rows = list(range(contexts, SCRATCH_ROW, -1))
 
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest context that has room while there is no other."""
+        return min(self.pool.total - 1, self.context_pages) * PAGE_TOKENS
+
     def full_for(self, tokens: int) -> bool:
         """Whether a context of so many tokens has to wait until others are closed. False for one
         that would never have room."""
         pages = -(-tokens // PAGE_TOKENS)
-        ever = pages <= min(self.pool.total - 1, self.context_pages)
-        return ever and (not self._rows or pages > self.pool.free)
+        return tokens <= self.longest and (not self._rows or pages > self.pool.free)
 
     def open(self, prefix: KV, room: int) -> PagedContext | None:
         """A context of the prefix with room for as many tokens more; None when the arena has no

@@ -179,7 +179,7 @@ def test_an_engine_with_an_arena_answers_as_one_without(tiny_llama: Path) -> Non
             document = DocumentTokens("d", ids, engine.split_blocks(600), sinks=SINKS)
             engine.read(document).wait(60)
             requests = [
-                Request(f"q{place}", QUESTION[place:], sampling, "d", ((place * 90, 200),))
+                Request(f"q{place}", QUESTION[place:], sampling, "d", ((place * 60, 200),))
                 for place, sampling in enumerate(
                     (
                         SamplingParams(max_tokens=40),
