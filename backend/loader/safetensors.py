@@ -13,6 +13,7 @@ from safetensors import SafetensorError, safe_open
 from backend.chat_template import ChatTemplate
 from backend.config import FAMILIES, LATENT_FAMILIES, ModelConfig
 from backend.errors import CheckpointError
+from backend.loader.awq import PACKED, AwqTensors, check_quantisation, dense_shapes, stored_names
 from backend.loader.checkpoint import (
     DAMAGED,
     Checkpoint,
@@ -58,10 +59,14 @@ def load_folder(folder: Path) -> Checkpoint:
     raw = _read_json(config_path)
     config = _config(config_path, raw, _eos_ids(folder, raw))
     files = _tensor_files(folder)
-    found, places = _headers(files)
+    stored, places = _headers(files)
+    found = dense_shapes(folder, stored)
     check_config(config_path, config, len(found))
     check_shapes(folder, config, found)
-    wanted = {name: places[name] for name in expected_shapes(config)}
+    names = [part for name in expected_shapes(config) for part in stored_names(name, stored)]
+    tensors: Mapping[str, torch.Tensor] = FolderTensors({name: places[name] for name in names})
+    if len(found) < len(stored):
+        tensors = AwqTensors(tensors)
     tokenizer_path = folder / "tokenizer.json"
     spec = _read_json(tokenizer_path)
     template = _template(folder)
@@ -73,7 +78,7 @@ def load_folder(folder: Path) -> Checkpoint:
         raise CheckpointError(tokenizer_path, problem, remedy) from error
     check_tokenizer(tokenizer_path, config, tokenizer)
     fingerprint = fingerprint_files([config_path, tokenizer_path, *files])
-    return Checkpoint(config, FolderTensors(wanted), tokenizer, fingerprint)
+    return Checkpoint(config, tensors, tokenizer, fingerprint)
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -118,7 +123,8 @@ def _headers(files: list[Path]) -> tuple[dict[str, tuple[int, ...]], dict[str, P
             with safe_open(path, framework="pt") as opened:
                 for name in opened.keys():  # noqa: SIM118 - not a mapping
                     view = opened.get_slice(name)
-                    if view.get_dtype() not in _DTYPES:
+                    codes = view.get_dtype() == "I32" and name.endswith(PACKED)
+                    if view.get_dtype() not in _DTYPES and not codes:
                         problem = f"{name} is stored as {view.get_dtype()}"
                         remedy = "Use a checkpoint in bfloat16, float16 or float32"
                         raise CheckpointError(path, problem, remedy)
@@ -145,9 +151,7 @@ def _config(path: Path, raw: Mapping[str, Any], eos_ids: tuple[int, ...]) -> Mod
     family = raw.get("model_type")
     if family not in FAMILIES:
         raise CheckpointError(path, f"the model family {family!r} is not supported", _OTHER)
-    if raw.get("quantization_config"):
-        problem = "the weights are quantised by another program"
-        raise CheckpointError(path, problem, "Use the unquantised checkpoint or a GGUF file")
+    check_quantisation(path, raw)
     if raw.get("hidden_act", "silu") != "silu":
         raise CheckpointError(path, f"its activation is {raw['hidden_act']!r}, not 'silu'", _OTHER)
     _refuse_window(path, family, raw)

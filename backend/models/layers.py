@@ -13,7 +13,9 @@ from torch.nn import functional
 
 from backend.config import ModelConfig
 from backend.errors import CheckpointError
+from backend.layers.awq import AwqLinear
 from backend.layers.linear import Linear
+from backend.loader.awq import packed_weight
 from backend.ops.add_norm import Implementation
 from backend.ops.gated_unit import gated_unit
 
@@ -148,12 +150,14 @@ class TensorSource:
         return self._make(weight, bias)
 
     def projection(self, modules: Sequence[str], bias: bool) -> Linear:
-        """One linear layer of several modules with the same input."""
+        """One linear layer of several modules with the same input. What is packed stays so."""
+        biases = [self.stored(f"{module}.bias") for module in modules] if bias else []
+        shift = torch.cat(biases) if bias else None
+        if (packed := packed_weight(self._tensors, modules)) is not None:
+            moved = None if shift is None else self.rounded(shift)
+            return AwqLinear(packed.to(self._device), moved, self._dtype)
         weight = torch.cat([self.stored(f"{module}.weight") for module in modules])
-        if not bias:
-            return self._make(weight, None)
-        biases = [self.stored(f"{module}.bias") for module in modules]
-        return self._make(weight, torch.cat(biases))
+        return self._make(weight, shift)
 
     def mlp(self, at: str, bias: bool) -> GatedMlp:
         """The gated MLP whose modules' names begin with `at`."""
