@@ -170,6 +170,7 @@ def engine_config(settings: Settings, *, keep_kv: bool = False) -> EngineConfig:
     import torch
 
     from backend.engine_config import EngineConfig
+    from backend.ops.tuning import FOLDER_NAME
 
     device = settings.device
     if device == "auto":
@@ -188,5 +189,6 @@ def engine_config(settings: Settings, *, keep_kv: bool = False) -> EngineConfig:
         kv_format=settings.kv_format,
         disk_folder=settings.kv_dir if keep_kv else None,
         disk_budget=settings.kv_disk_bytes if keep_kv else 0,
+        tuning_folder=settings.cache_dir / FOLDER_NAME,
         **{name: value for name, value in chosen.items() if value is not None},
     )

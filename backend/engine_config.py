@@ -34,6 +34,8 @@ class EngineConfig:
     `first_come` serves documents and questions strictly in order of arrival, for benchmarks.
     KV is also kept in files of at most `disk_budget` bytes in `disk_folder`, for one engine at a
     time; without a folder there are none, and a budget of 0 removes those that are there.
+    `tuning_folder` has tables of kernels' constants that go before the shipped ones, for all
+    engines of the process (see `backend.ops.tuning`).
     """
 
     model: Path
@@ -52,6 +54,7 @@ class EngineConfig:
     first_come: bool = False
     disk_folder: Path | None = None
     disk_budget: int = 0
+    tuning_folder: Path | None = None
 
     def resolved_precision(self) -> Precision:
         """The precision that "auto" stands for on this machine."""

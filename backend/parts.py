@@ -10,6 +10,7 @@ from backend.engine_config import EngineConfig
 from backend.errors import BackendError
 from backend.loader import load_checkpoint
 from backend.models import Decoder, build_decoder
+from backend.ops.tuning import use_tables
 from backend.paged.arena import Arena
 from backend.tokenizer import Tokenizer
 from kvstore.formats import page_format
@@ -63,6 +64,8 @@ def make_parts(
     and for blocks that are not made of pages."""
     if config.block_tokens % PAGE_TOKENS:
         raise BackendError(f"block_tokens must be a multiple of {PAGE_TOKENS}")
+    if config.tuning_folder is not None:
+        use_tables(config.tuning_folder)
     shape = model.config.kv_shape
     budget = config.resolved_kv_budget()
     # A step with latents or experts can't be recorded: their contexts stand outside.

@@ -9,11 +9,15 @@ from pathlib import Path
 import pytest
 import torch
 
+from app.services import engine_config
+from app.settings import load_settings
+from backend.engine_config import EngineConfig
 from backend.errors import BackendError
 from backend.ops.block_attention import HopperTiles, Tiles, choose_implementation
 from backend.ops.block_attention.tiles import SAFE, choose_hopper_tiles, choose_tiles
 from backend.ops.page_attention.tiles import PageTiles, choose_page_tiles
 from backend.ops.tuning import (
+    FOLDER_NAME,
     Attempt,
     Card,
     Entry,
@@ -24,6 +28,7 @@ from backend.ops.tuning import (
     read_table,
     use_tables,
 )
+from backend.parts import load_parts
 
 MAKERS = {
     "block_attention": Tiles,
@@ -163,3 +168,15 @@ def test_constants_that_the_kernel_refuses_are_told(
     use_tables(tmp_path)
     with pytest.raises(BackendError, match=r"block_attention at width 64.*--tune"):
         choose_tiles(64, torch.bfloat16, CUDA)
+
+
+def test_an_engine_brings_its_folder(tiny_llama: Path, tmp_path: Path, on_card: list[Card]) -> None:
+    write(tmp_path, table(H200, SMALL))
+    load_parts(EngineConfig(tiny_llama, precision="float32", kv_budget=8 << 20))
+    assert choose_tiles(64, torch.bfloat16, CUDA) == Tiles(128, 64, 4, 3)
+    load_parts(
+        EngineConfig(tiny_llama, precision="float32", kv_budget=8 << 20, tuning_folder=tmp_path)
+    )
+    assert choose_tiles(64, torch.bfloat16, CUDA) == Tiles(**SMALL)
+    settings = load_settings(model=str(tiny_llama), cache_dir=tmp_path, device="cpu")
+    assert engine_config(settings).tuning_folder == tmp_path / FOLDER_NAME
