@@ -42,6 +42,7 @@ class AnswerRun:
     ) -> None:
         self.id = run_id
         self.question = question.text
+        self.owner = question.owner
         self.document_ids = question.document_ids
         self.until_read = question.until_read
         self.conversation_id = conversation_id

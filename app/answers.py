@@ -13,7 +13,6 @@ import logging
 import threading
 import time
 import uuid
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -28,6 +27,7 @@ from app.gate import STOPPING
 from app.questions import Question
 from app.readiness import start_reading
 from app.types import Answer, Turn
+from app.waiting import WaitingLine
 from backend.errors import BackendError
 from retrieval.errors import RetrievalError
 from retrieval.types import DocumentWarning
@@ -83,10 +83,12 @@ class AnswerRuns:
         queue_limit: int = 32,
         grace_seconds: float = 5.0,
         keep_seconds: float = 600.0,
+        several_owners: bool = False,
         admit: Callable[[], None] = lambda: None,
         on_finished: Callable[[AnswerRun], None] | None = None,
     ) -> None:
-        """`admit` raises what keeps new questions out for now."""
+        """`queue_limit`: questions of one owner that may wait. `several_owners`: one leaves some
+        threads to the others. `admit` raises what keeps new questions out for now."""
         self._engine = engine
         self._admit = admit
         self._load = load
@@ -97,8 +99,9 @@ class AnswerRuns:
         self._keep_seconds = keep_seconds
         self._on_finished = on_finished
         self._runs: dict[str, AnswerRun] = {}
-        self._waiting: deque[AnswerRun] = deque()
-        self._reserved = 0
+        self._waiting: WaitingLine[AnswerRun] = WaitingLine(
+            queue_limit, workers, several=several_owners
+        )
         self._stayers = threading.BoundedSemaphore(max(1, workers // STAYING_SHARE))
         self._changed = threading.Condition()
         self._closed = False
@@ -127,7 +130,7 @@ class AnswerRuns:
     def idle(self) -> bool:
         """Whether every question has its answer, or its error."""
         with self._changed:
-            return not self._reserved and all(run.finished for run in self._runs.values())
+            return not self._waiting.reserved and all(run.finished for run in self._runs.values())
 
     @property
     def problem(self) -> str:
@@ -151,16 +154,15 @@ class AnswerRuns:
         with self._changed:
             if self._closed:
                 raise NoNewWork("The server is stopping. Ask again when it is back.", code=STOPPING)
-            if len(self._waiting) + self._reserved >= self._queue_limit:
+            if not self._waiting.reserve(question.owner):
                 raise TooManyQuestions(
                     f"{self._queue_limit} questions are already waiting. Ask again in a moment."
                 )
-            self._reserved += 1
         try:
             run = self._saved_run(question, history, timeout_s)
         finally:
             with self._changed:
-                self._reserved -= 1
+                self._waiting.give_back(question.owner)
         if not self._enqueue(run):
             run.stop(STOPPING)
             self._fail(run, stopped(run))
@@ -172,7 +174,7 @@ class AnswerRuns:
             if self._closed:
                 return False
             self._runs[run.id] = run
-            self._waiting.append(run)
+            self._waiting.add(run)
             # All: the janitor waits here as well, and might be the one that is woken.
             self._changed.notify_all()
             return True
@@ -182,7 +184,9 @@ class AnswerRuns:
     ) -> AnswerRun:
         conversation_id = question.conversation_id
         if conversation_id is None:
-            created = self._conversations.create(document_ids=question.document_ids)
+            created = self._conversations.create(
+                owner=question.owner, document_ids=question.document_ids
+            )
             conversation_id = created.id
         history = (*self._conversations.turns(conversation_id), *told)
         self._conversations.add_message(conversation_id, question.text)
@@ -197,17 +201,18 @@ class AnswerRuns:
             timeout_s=timeout_s,
         )
 
-    def get(self, run_id: str) -> AnswerRun:
-        """Raises NotFound for a run that never was or is forgotten."""
+    def get(self, run_id: str, *, owner: str | None = None) -> AnswerRun:
+        """Raises NotFound for a run that never was, is forgotten or is another owner's (None: of
+        any owner)."""
         with self._changed:
             run = self._runs.get(run_id)
-        if run is None:
+        if run is None or owner not in (None, run.owner):
             raise NotFound(f"There is no answer {run_id} here; it may have been forgotten.")
         return run
 
-    def cancel(self, run_id: str) -> AnswerRun:
-        """Asks a run to stop; one that is over stays as it is."""
-        run = self.get(run_id)
+    def cancel(self, run_id: str, *, owner: str | None = None) -> AnswerRun:
+        """Asks a run to stop; one that is over stays as it is. Raises NotFound as `get` does."""
+        run = self.get(run_id, owner=owner)
         self._stop(run, CANCELLED)
         return run
 
@@ -232,9 +237,7 @@ class AnswerRuns:
     def _stop(self, run: AnswerRun, reason: StopReason) -> None:
         run.stop(reason)
         with self._changed:
-            queued = run in self._waiting
-            if queued:
-                self._waiting.remove(run)
+            queued = self._waiting.remove(run)
         if queued:
             self._fail(run, stopped(run))
         elif not run.finished:
@@ -245,13 +248,18 @@ class AnswerRuns:
     def _work(self) -> None:
         while True:
             with self._changed:
-                while not self._waiting and not self._closed:
+                while (run := self._waiting.take()) is None and not self._closed:
                     self._changed.wait()
-                if not self._waiting:
+                if run is None:
                     return
-                run = self._waiting.popleft()
                 run.begin()
-            self._run(run)
+            try:
+                self._run(run)
+            finally:
+                with self._changed:
+                    self._waiting.done(run)
+                    # For a thread that leaves what waits to another owner's.
+                    self._changed.notify_all()
 
     def _run(self, run: AnswerRun) -> None:
         # Those who stay until a document is read must not take every thread from the others.

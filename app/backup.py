@@ -20,6 +20,7 @@ from app.db.session import make_folder, translate_os_error
 from app.errors import BadRequest, Conflict, Corrupted, NotFound, Unavailable
 from app.geometry import NAME as BOXES
 from app.locks import serve_lock
+from app.owners import section_of
 from app.settings import Settings
 from app.storage import atomic_write, sha256_file
 
@@ -101,11 +102,11 @@ def _copy_database(source: Path, target: Path) -> None:
 def _named_files(database: Path) -> list[Path]:
     """What the rows of a database need: originals, and a folder for each document with geometry."""
     with closing(sqlite3.connect(database)) as connection:
-        hashes = connection.execute("SELECT DISTINCT sha256 FROM documents").fetchall()
+        files = connection.execute("SELECT DISTINCT owner, sha256 FROM documents").fetchall()
         derived = connection.execute(
             "SELECT DISTINCT document_id FROM versions WHERE has_boxes"
         ).fetchall()
-    originals = [Path("files", sha256[:2], sha256) for (sha256,) in hashes]
+    originals = [Path("files", section_of(owner), sha256[:2], sha256) for owner, sha256 in files]
     return originals + [Path("derived", document_id, BOXES) for (document_id,) in derived]
 
 

@@ -72,10 +72,12 @@ def compare_files(old: Path, new: Path) -> VersionComparison:
     return compare_sources(first, second, same=old.resolve() == new.resolve())
 
 
-def compare_stored(library: Library, old_id: str, new_id: str) -> VersionComparison:
+def compare_stored(
+    library: Library, old_id: str, new_id: str, *, owner: str | None = None
+) -> VersionComparison:
     """Compares two documents of the library. Raises NotFound, NotReady, Conflict, BadRequest."""
-    first = _from_library(library, old_id)
-    second = first if old_id == new_id else _from_library(library, new_id)
+    first = _from_library(library, old_id, owner)
+    second = first if old_id == new_id else _from_library(library, new_id, owner)
     return compare_sources(first, second, same=old_id == new_id)
 
 
@@ -148,12 +150,12 @@ def _from_file(path: Path) -> Source:
     return _source(None, document.name, version, document.warnings)
 
 
-def _from_library(library: Library, document_id: str) -> Source:
+def _from_library(library: Library, document_id: str, owner: str | None) -> Source:
     # Here, because two files are compared without a database.
     from app.readiness import require_askable
     from app.records import clauses_of, find_document, parsed_document
 
-    require_askable(library.get(document_id))
+    require_askable(library.get(document_id, owner=owner))
     with library.database.read() as session:
         found = find_document(session, document_id)
         if found is None or found[1] is None:

@@ -20,6 +20,7 @@ from app.answer_json import answer_from, answer_to_json, citation_columns
 from app.db.models import CitationRow, ConversationRow, MessageRow
 from app.db.session import Database, changed
 from app.errors import Conflict, NotFound
+from app.owners import LOCAL
 from app.paging import Order, Page
 from app.types import Answer, Citation, PageBox, Turn
 from app.workers import Worker
@@ -66,7 +67,7 @@ class Conversations:
         self.worker = worker
 
     def create(
-        self, *, owner: str = "local", title: str = "", document_ids: Sequence[str] = ()
+        self, *, owner: str = LOCAL, title: str = "", document_ids: Sequence[str] = ()
     ) -> Conversation:
         """A new conversation; without a title the first question becomes it."""
         with self.database.write() as session:
@@ -206,9 +207,10 @@ class Conversations:
         """One message. Raises NotFound."""
         with self.database.read() as session:
             row = session.get(MessageRow, message_id)
-            if row is None:
+            of = None if row is None else session.get(ConversationRow, row.conversation_id)
+            # Another owner's message is not told apart from one that never was.
+            if row is None or of is None or owner not in (None, of.owner):
                 raise NotFound(f"There is no message {message_id}.")
-            _find(session, row.conversation_id, owner)
             return _message(row, _citations(session, [row.id]).get(row.id, ()))
 
     def messages(self, conversation_id: str, *, owner: str | None = None) -> tuple[Message, ...]:

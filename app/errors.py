@@ -3,6 +3,8 @@ doors and a message that says what is wrong and what to do.
 
     AppError
     ├── BadRequest          400  BadName, BadSettings, UnknownModel; 422 BadQuestion, BadParameter
+    ├── Unauthorized        401
+    ├── Forbidden           403
     ├── NotFound            404
     ├── Conflict            409  NotReady
     ├── TooLargeUpload      413
@@ -32,6 +34,7 @@ __all__ = [
     "Corrupted",
     "DatabaseBusy",
     "EmptyUpload",
+    "Forbidden",
     "ModelUnavailable",
     "NoNewWork",
     "NotFound",
@@ -39,6 +42,7 @@ __all__ = [
     "StorageFull",
     "TooLargeUpload",
     "TooManyQuestions",
+    "Unauthorized",
     "Unavailable",
     "UnknownModel",
     "UnsupportedUpload",
@@ -103,6 +107,20 @@ class UnknownModel(BadRequest):
     """A model name or path that says nothing."""
 
     code = "unknown_model"
+
+
+class Unauthorized(AppError):
+    """No API key, or none that opens this server."""
+
+    code = "invalid_api_key"
+    status = 401
+
+
+class Forbidden(AppError):
+    """The key is good, but not for this."""
+
+    code = "forbidden"
+    status = 403
 
 
 class NotFound(AppError):

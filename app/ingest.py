@@ -21,6 +21,7 @@ from app.db.models import ChunkRow, ClauseRow, DocumentRow, PageRow, VersionRow
 from app.db.session import Database
 from app.geometry import save_boxes
 from app.jobs import Job, JobQueue, LeaseLost
+from app.owners import section_of
 from app.pace import PROGRESS_S, Throttle, check, since
 from app.receipts import receipt_json, save_index_figures
 from app.records import find_document, parsed_document
@@ -72,13 +73,15 @@ class Ingestor:
             indexed = version is not None and version.indexed
             owner, sha256, name = row.owner, row.sha256, row.name
         if document is None:
-            document = self._parse(job, sha256, name, stopping)
+            path = self.files.path(sha256, section_of(owner))
+            document = self._parse(job, path, sha256, name, stopping)
         return self._index(job, document, owner, indexed, stopping)
 
-    def _parse(self, job: Job, sha256: str, name: str, stopping: Callable[[], bool]) -> Document:
+    def _parse(
+        self, job: Job, path: Path, sha256: str, name: str, stopping: Callable[[], bool]
+    ) -> Document:
         started = time.monotonic()
         self.report(job, stage="parsing", done=0, total=0, unit="pages")
-        path = self.files.path(sha256)
         throttle = Throttle(PROGRESS_S)
 
         def progress(done: int, total: int) -> None:
@@ -150,6 +153,7 @@ class Ingestor:
             self.engine,
             anchors_per_block=self.settings.anchors,
             block_cuts=self.settings.block_cuts,
+            shared=self.settings.kv_sharing == "all",
             cancelled=lambda: check(stopping),
         )
         total = len(tokenised.tokens.token_ids)

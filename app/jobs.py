@@ -12,8 +12,8 @@ import uuid
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from sqlalchemy import Select, and_, or_, select, true, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ScalarSelect, Select, and_, func, or_, select, true, update
+from sqlalchemy.orm import Session, aliased
 
 from app.db.models import DocumentRow, JobRow
 from app.db.session import Database, changed
@@ -68,7 +68,8 @@ class JobQueue:
 
     def claim(self, *, resume: bool, wanted: Collection[str] = ()) -> Job | None:
         """The next job of this process's line, or a free one: any with `resume`, else only of
-        `wanted` documents. A job started too often fails as `interrupted`."""
+        `wanted` documents. The next is of the owner with the fewest under way; of one owner's the
+        first that came. A job started too often fails as `interrupted`."""
         available = self._available(resume, wanted)
         with self.database.read() as session:
             if session.execute(available.with_only_columns(JobRow.id)).first() is None:
@@ -96,7 +97,7 @@ class JobQueue:
         return (
             select(JobRow)
             .where(JobRow.status == "queued", or_(JobRow.worker_id == self.worker.id, taken))
-            .order_by(JobRow.created_at, JobRow.id)
+            .order_by(_under_way(), JobRow.created_at, JobRow.id)
             .limit(1)
         )
 
@@ -169,3 +170,17 @@ class JobQueue:
         )
         with self.database.read() as session:
             return set(session.execute(query).scalars())
+
+
+def _under_way() -> ScalarSelect[int]:
+    """How many jobs of the same owner are running, for each job of a query."""
+    other, its, own = aliased(JobRow), aliased(DocumentRow), aliased(DocumentRow)
+    return (
+        select(func.count())
+        .select_from(other)
+        .join(its, its.id == other.document_id)
+        .join(own, own.owner == its.owner)
+        .where(other.status == "running", own.id == JobRow.document_id)
+        .correlate(JobRow)
+        .scalar_subquery()
+    )

@@ -60,13 +60,15 @@ def terms_of_file(path: Path) -> DocumentTerms:
     )
 
 
-def terms_of_stored(library: Library, document_id: str) -> DocumentTerms:
+def terms_of_stored(
+    library: Library, document_id: str, *, owner: str | None = None
+) -> DocumentTerms:
     """Reads the terms of a document of the library. Raises NotFound, NotReady, Conflict."""
     # Here, because a file is read without a database.
     from app.readiness import require_askable
 
-    require_askable(library.get(document_id))
-    document = library.load(document_id)
+    require_askable(library.get(document_id, owner=owner))
+    document = library.load(document_id, owner=owner)
     started = time.perf_counter()
     found = find_terms(document.index, document.clauses, document.pages)
     return DocumentTerms(

@@ -24,6 +24,7 @@ from app.errors import AppError, BadRequest, Conflict, NotFound
 from app.jobs import OPEN, JobQueue
 from app.loading import Loader
 from app.names import display_name
+from app.owners import LOCAL, section_of
 from app.paging import Order, Page
 from app.records import documents_query, find_document, record_of, text_of
 from app.runner import JobRunner
@@ -34,8 +35,6 @@ from app.tokens import content_key, kv_key
 if TYPE_CHECKING:
     from app.engines import AnyEngine
 
-LOCAL = "local"
-"""The owner where there are no accounts."""
 POLL_S = 0.05
 
 
@@ -85,15 +84,16 @@ class Library:
         return self.get(document_id), duplicate
 
     def _insert(self, incoming: Incoming, name: str, owner: str) -> tuple[str, bool]:
+        section = section_of(owner)
         with self.database.write() as session:
-            self.database.lock(session, incoming.sha256)
+            self.database.lock(session, f"{section}/{incoming.sha256}")
             existing = session.execute(
                 select(DocumentRow).where(
                     DocumentRow.owner == owner, DocumentRow.sha256 == incoming.sha256
                 )
             ).scalar_one_or_none()
             # Under the lock, so that nobody deletes the file of the row that is being made.
-            self.files.place(incoming)
+            self.files.place(incoming, section)
             if existing is not None:
                 if existing.status in ("failed", "cancelled"):
                     existing.name = name
@@ -183,12 +183,12 @@ class Library:
             if found is None:
                 raise NotFound(f"There is no document {document_id}.")
             row, version = found
-            sha256 = row.sha256
+            section, sha256 = section_of(row.owner), row.sha256
             key = None
             if version is not None and not self._text_shared(session, row, version):
                 key = content_key(row.owner, text_of(session, version.id))
             session.execute(delete(DocumentRow).where(DocumentRow.id == document_id))
-        self._remove_file(sha256)
+        self._remove_file(section, sha256)
         shutil.rmtree(self.settings.derived_dir / document_id, ignore_errors=True)
         self.loader.drop(document_id)
         if key is not None:
@@ -207,13 +207,16 @@ class Library:
         )
         return session.execute(other).first() is not None
 
-    def _remove_file(self, sha256: str) -> None:
+    def _remove_file(self, section: str, sha256: str) -> None:
         """Remove a file that no document uses. Under the lock that `add` takes as well."""
         with self.database.write() as session:
-            self.database.lock(session, sha256)
-            used = select(DocumentRow.id).where(DocumentRow.sha256 == sha256)
-            if session.execute(used).first() is None:
-                self.files.remove(sha256)
+            self.database.lock(session, f"{section}/{sha256}")
+            if not self._used(session, section, sha256):
+                self.files.remove(sha256, section)
+
+    def _used(self, session: Session, section: str, sha256: str) -> bool:
+        owners = select(DocumentRow.owner).where(DocumentRow.sha256 == sha256)
+        return any(section_of(owner) == section for (owner,) in session.execute(owners))
 
     def cancel(self, document_id: str, *, owner: str | None = None) -> DocumentRecord:
         """Stop the ingestion: at once if it waits, else before the next page or block. Cancelling
@@ -237,7 +240,7 @@ class Library:
         """Start a failed or cancelled ingestion again from the stored file. Pressing twice, or on
         a document that is well, changes nothing. Raises NotFound."""
         record = self.get(document_id, owner=owner)
-        self.files.path(record.sha256)
+        self.files.path(record.sha256, section_of(record.owner))
         with self.database.write() as session:
             row = session.get(DocumentRow, document_id)
             if row is not None and row.status in ("failed", "cancelled"):
@@ -265,17 +268,17 @@ class Library:
 
     def file_path(self, document_id: str, *, owner: str | None = None) -> Path:
         """Where the original lies. Read it, don't change it. Raises NotFound."""
-        return self.files.path(self.get(document_id, owner=owner).sha256)
+        record = self.get(document_id, owner=owner)
+        return self.files.path(record.sha256, section_of(record.owner))
 
     def sweep(self) -> int:
         """Remove files that a crash left without a document; number removed."""
         removed = 0
-        for sha256 in list(self.files.stored()):
+        for file in list(self.files.stored()):
             with self.database.read() as session:
-                used = select(DocumentRow.id).where(DocumentRow.sha256 == sha256)
-                if session.execute(used).first() is not None:
+                if self._used(session, file.section, file.sha256):
                     continue
-            self._remove_file(sha256)
+            self._remove_file(file.section, file.sha256)
             removed += 1
         return removed
 

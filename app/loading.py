@@ -109,6 +109,7 @@ class Loader:
             self.engine,
             anchors_per_block=self.settings.anchors,
             block_cuts=self.settings.block_cuts,
+            shared=self.settings.kv_sharing == "all",
         )
         return LoadedDocument(
             record=record,

@@ -110,10 +110,11 @@ def phrase(
     )
     plan = plan_phrasing(engine, documents, found, citations, question, language, options)
     first, second = request_ids(request_id)
-    phrasing = yield from _attempt(engine, plan, ground, first, cancelled, options)
+    owner = documents[0].record.owner
+    phrasing = yield from _attempt(engine, plan, ground, first, owner, cancelled, options)
     if phrasing.use == "dropped" and options.regenerate and not cancelled.is_set():
         plan = plan_again(engine, documents, found, citations, question, language, options)
-        again = yield from _attempt(engine, plan, ground, second, cancelled, options)
+        again = yield from _attempt(engine, plan, ground, second, owner, cancelled, options)
         phrasing = phrasing.then(again)
     if phrasing.use == "dropped" and options.failed == "mark":
         phrasing = yield from _marked(phrasing, ground)
@@ -125,6 +126,7 @@ def _attempt(
     plan: PromptPlan,
     ground: _Ground,
     request_id: str,
+    owner: str,
     cancelled: threading.Event,
     options: AskOptions,
 ) -> Generator[AnswerEvent, None, Phrasing]:
@@ -137,6 +139,7 @@ def _attempt(
         evidence=plan.evidence,
         sink_len=plan.sink_len,
         messages=plan.messages,
+        owner=owner,
     )
     shown, checks, refused = "", list[Check](), ""
     use: PhrasingUse = "none"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from app.ask import validate_question
 from app.errors import BadQuestion
+from app.owners import LOCAL
 from app.readiness import require_askable
 from app.services import Services
 from app.settings import Settings
@@ -15,12 +16,13 @@ from app.settings import Settings
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question that was checked. Without `conversation_id` it begins a conversation.
-    `until_read`: its answer is settled only when its documents are read."""
+    `until_read`: its answer is settled only when its documents are read. `owner`: who asks."""
 
     text: str
     document_ids: tuple[str, ...]
     conversation_id: str | None
     until_read: bool = False
+    owner: str = LOCAL
 
 
 def check_text(text: str, settings: Settings) -> str:
@@ -42,12 +44,14 @@ def check_question(
     conversation_id: str | None,
     *,
     until_read: bool = False,
+    owner: str = LOCAL,
 ) -> Question:
-    """Raises BadQuestion, NotFound (document or conversation), NotReady, Conflict."""
+    """Raises BadQuestion, NotFound (no document or conversation of this owner), NotReady,
+    Conflict."""
     text = check_text(text, services.settings)
     unique = tuple(dict.fromkeys(document_ids))
     for document_id in unique:
-        require_askable(services.library.get(document_id))
+        require_askable(services.library.get(document_id, owner=owner))
     if conversation_id is not None:
-        services.conversations.get(conversation_id)
-    return Question(text, unique, conversation_id, until_read)
+        services.conversations.get(conversation_id, owner=owner)
+    return Question(text, unique, conversation_id, until_read, owner)

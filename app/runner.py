@@ -172,16 +172,20 @@ class JobRunner:
             with self._lock:
                 self._readings.extend(self._handed)
                 self._handed.clear()
-            # One document at a time: several large ones side by side would push each other's
-            # pages out of the engine's memory and never be done.
+            # One document of an owner at a time: several large ones side by side push each other's
+            # pages out of the engine's memory. Another owner's need not wait for all of them.
             ahead: list[Reading] = []
+            owners: set[str] = set()
             for reading in self._readings:
-                if self._step(reading, first=not ahead):
+                owner = reading.tokens.owner
+                if self._step(reading, first=owner not in owners):
                     ahead.append(reading)
+                    owners.add(owner)
             self._readings = ahead
 
     def _step(self, reading: Reading, *, first: bool) -> bool:
-        """Look at one document. `first`: it is its turn. False: it needs no more following."""
+        """Look at one document. `first`: it is its turn among its owner's. False: it needs no more
+        following."""
         following = False
         with self._guard(reading.job):
             if reading.job.id in self._cancelled:

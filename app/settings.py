@@ -38,6 +38,8 @@ Reading = Literal["independent", "chained"]
 BlockCuts = Literal["clauses", "fixed"]
 KVFormat = Literal["auto", "bf16", "fp16", "fp8_tokens32", "fp8_token_head", "int8", "int4"]
 LinearFormat = Literal["dense", "fp8"]
+ApiKeyUse = Literal["off", "required"]
+KVSharing = Literal["owner", "all"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
@@ -78,6 +80,9 @@ class Settings(BaseSettings):
     kv_disk_mb: int | None = Field(default=None, ge=0)
     """Disk for KV pages in `data_dir`, so that nothing is read again after a restart; 0 keeps none
     and removes those there. None is a fifth of what is free on that disk."""
+    kv_sharing: KVSharing = "owner"
+    """Who may use the KV of a text that was read: documents of the same owner, or of all owners.
+    With `all` one owner can tell by the time that another has the same text."""
 
     remote_urls: str | None = None
     """OpenAI-compatible servers that write instead of the bundled engine, as base URLs with
@@ -94,6 +99,9 @@ class Settings(BaseSettings):
     """At most so many tokens of a document go along with a question (counted by the local
     tokenizer)."""
 
+    api_keys: ApiKeyUse = "off"
+    """off: everybody who can connect is one user. required: each request needs a key of
+    `fineprint keys create` and sees the documents of that key's owner alone."""
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65535)
     max_upload_mb: int = Field(default=200, ge=1)

@@ -1,4 +1,5 @@
-"""Original files, stored once by the SHA-256 of their bytes. A user's name never becomes a path.
+"""Original files, stored once in a section by the SHA-256 of their bytes. A user's name never
+becomes a path.
 
 A file is either there whole or not there: it is written beside its place, synced and renamed. Does
 not know documents or owners; who may remove a file decides `app.library`.
@@ -22,6 +23,15 @@ from app.errors import Corrupted, EmptyUpload, NotFound, TooLargeUpload
 
 READ_BYTES = 1 << 20
 SHA256 = re.compile(r"[0-9a-f]{64}")
+_FOLDERS = "[0-9a-f][0-9a-f]/*"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file that is there. `section` is the part of the store that holds it, "" the first."""
+
+    section: str
+    sha256: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +44,8 @@ class Incoming:
 
 
 class FileStore:
-    """A folder of files named by their SHA-256, two levels deep. Safe for several processes."""
+    """A folder of files named by their SHA-256, two levels deep; each further section (a path such
+    as `app.owners.section_of` gives) has a folder of its own in it. Safe for several processes."""
 
     def __init__(self, folder: Path, *, max_bytes: int) -> None:
         self.folder = folder
@@ -84,9 +95,9 @@ class FileStore:
             raise translate_os_error(error, self.folder) from error
         return digest.hexdigest(), size
 
-    def place(self, incoming: Incoming) -> Path:
+    def place(self, incoming: Incoming, section: str = "") -> Path:
         """Move received bytes to their place; the same bytes may be there already."""
-        target = self._target(incoming.sha256)
+        target = self._target(incoming.sha256, section)
         if target.is_file() and target.stat().st_size == incoming.size:
             return target
         make_folder(target.parent)
@@ -97,9 +108,9 @@ class FileStore:
             raise translate_os_error(error, target) from error
         return target
 
-    def path(self, sha256: str) -> Path:
+    def path(self, sha256: str, section: str = "") -> Path:
         """Where the file lies. Raises NotFound when it is gone."""
-        target = self._target(sha256)
+        target = self._target(sha256, section)
         if not target.is_file():
             raise NotFound(
                 f"The stored file {sha256[:12]} is missing from {self.folder}. Upload it again.",
@@ -115,20 +126,22 @@ class FileStore:
                 "again."
             )
 
-    def remove(self, sha256: str) -> None:
+    def remove(self, sha256: str, section: str = "") -> None:
         """Remove the file if it is there."""
-        self._target(sha256).unlink(missing_ok=True)
+        self._target(sha256, section).unlink(missing_ok=True)
 
-    def stored(self) -> Iterator[str]:
-        """SHA-256 of every file."""
-        for path in self.folder.glob("[0-9a-f][0-9a-f]/*"):
-            if SHA256.fullmatch(path.name):
-                yield path.name
+    def stored(self) -> Iterator[Stored]:
+        """Every file of every section."""
+        for pattern in (_FOLDERS, f"*/*/{_FOLDERS}"):
+            for path in self.folder.glob(pattern):
+                if SHA256.fullmatch(path.name):
+                    section = path.parent.parent.relative_to(self.folder).as_posix()
+                    yield Stored("" if section == "." else section, path.name)
 
-    def _target(self, sha256: str) -> Path:
+    def _target(self, sha256: str, section: str) -> Path:
         if not SHA256.fullmatch(sha256):
             raise NotFound("Not a SHA-256.")
-        return self.folder / sha256[:2] / sha256
+        return self.folder / section / sha256[:2] / sha256
 
 
 def _write_all(file: FileIO, part: bytes) -> None:

@@ -46,9 +46,11 @@ def tokenise(
     *,
     anchors_per_block: int,
     block_cuts: BlockCuts,
+    shared: bool = False,
     cancelled: Callable[[], None] | None = None,
 ) -> TokenisedText:
-    """The tokens of `text`, from `folder` if they are there.
+    """The tokens of `text`, from `folder` if they are there. `shared`: their KV may serve other
+    owners too.
 
     `cancelled` is called between the steps and may raise.
     """
@@ -62,6 +64,7 @@ def tokenise(
         blocks=(),
         sinks=document_sinks(engine.tokenizer),
         owner=owner,
+        shared=shared,
     )
     kept = _load(path, label, blank)
     if kept is not None:
@@ -93,7 +96,8 @@ def block_ranges(
 
 
 def content_key(owner: str, text: str) -> str:
-    """The engine's name for the KV of this text: no owner can meet another's."""
+    """The engine's name for an owner's document of this text: two owners' documents are two, also
+    where their blocks may be shared."""
     return kv_key(owner, text_sha256(text))
 
 

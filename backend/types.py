@@ -39,7 +39,7 @@ class DocumentTokens:
     half-open token ranges that cover it in order. `anchors` holds, for each block, positions (in
     the document) of its anchor tokens; empty when reading is independent. `sinks` are the tokens
     that every block sees first: the prompt's beginning, up to where the document would stand. KV
-    is never shared between different `owner`s.
+    is never shared between different `owner`s, unless both their documents are `shared`.
     """
 
     key: str
@@ -48,6 +48,7 @@ class DocumentTokens:
     anchors: tuple[tuple[int, ...], ...] = ()
     sinks: tuple[int, ...] = ()
     owner: str = ""
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 from retrieval.figures import find_figures
 from retrieval.folding import fold_in_place
+from retrieval.kept import kept_by_identity
 from retrieval.sentences import split
 from retrieval.types import Clause
 
@@ -116,7 +116,8 @@ class Amendment:
     elsewhere: bool | None
 
 
-@lru_cache(maxsize=32)
+
+@kept_by_identity(32)
 def find_amendments(text: str, clauses: tuple[Clause, ...]) -> tuple[Amendment, ...]:
     """Every amendment that `text` states, in order. `clauses` is its outline."""
     amending = bool(_AMENDING_TITLE.search(text[:_TITLE_CHARS]))

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
+from retrieval.kept import kept_by_identity
 from retrieval.sentences import Span, split
 
 _OPEN, _CLOSE = '["“「]', '["”」]'
@@ -74,7 +74,7 @@ class Definition:
         return bool(re.search(edge[0] + spelled + edge[1], text, flags))
 
 
-@lru_cache(maxsize=32)
+@kept_by_identity(32)
 def find_definitions(text: str) -> tuple[Definition, ...]:
     """Every defined term once, in the order of the document."""
     found: dict[str, Definition] = {}

@@ -12,9 +12,10 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from retrieval.folding import fold, fold_in_place, fold_width
+from retrieval.kept import kept_by_identity
 from retrieval.numerals import NUMERAL_CLASS, chinese_number
 from retrieval.passages import is_row
 from retrieval.stems import stem, words
@@ -203,7 +204,7 @@ def identifiers(question: str) -> Iterator[Identifier]:
         yield from (_name(name) for name in names if not _is_legal(name))
 
 
-@lru_cache(maxsize=4)
+@kept_by_identity(4)
 def _reading(text: str) -> Reading:
     """The spellings of the documents asked last: making them takes longer than a question."""
     return Reading(text)

@@ -8,16 +8,19 @@ from pathlib import Path
 
 import gradio as gr
 from fastapi import FastAPI
+from starlette.routing import Mount
 
 from ui.client import Api
 from ui.page import build_page
+from ui.sign_in import SignIn
 from ui.theme import STYLESHEET, make_theme
 
 _SAMPLES = Path(__file__).resolve().parent.parent / "samples"
 
 
-def mount(app: FastAPI, api_url: str) -> FastAPI:
-    """Mount the page at "/" of `app`, over the REST API at `api_url` (with `/api/v1`).
+def mount(app: FastAPI, api_url: str, *, keys: bool = False) -> FastAPI:
+    """Mount the page at "/" of `app`, over the REST API at `api_url` (with `/api/v1`). `keys`: the
+    API needs keys, so the page asks for one.
 
     Mount it last: it takes every address that no other route has.
     """
@@ -39,6 +42,10 @@ def mount(app: FastAPI, api_url: str) -> FastAPI:
         css_paths=[STYLESHEET],
         app_kwargs={"docs_url": None, "redoc_url": None, "openapi_url": None},
     )
+    if keys:
+        for route in mounted.router.routes:
+            if isinstance(route, Mount):
+                route.app = SignIn(route.app, api)
     inner = mounted.router.lifespan_context
 
     @asynccontextmanager

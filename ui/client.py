@@ -15,6 +15,7 @@ import httpx
 
 from ui.errors import ApiProblem, ApiUnreachable
 from ui.events import StreamEvent, read_events
+from ui.keys import current_key, using
 
 Json = dict[str, Any]
 
@@ -32,12 +33,27 @@ class Api:
     def __init__(self, url: str, transport: httpx.AsyncBaseTransport | None = None) -> None:
         # The API is named by its address; a proxy of the environment has no part in it.
         self._client = httpx.AsyncClient(
-            base_url=url.rstrip("/"), timeout=_TIMEOUT, trust_env=False, transport=transport
+            base_url=url.rstrip("/"),
+            timeout=_TIMEOUT,
+            trust_env=False,
+            transport=transport,
+            event_hooks={"request": [_sign]},
         )
 
     async def close(self) -> None:
         """Closes the connections."""
         await self._client.aclose()
+
+    async def opens(self, key: str) -> bool:
+        """Whether the API takes this key."""
+        try:
+            with using(key):
+                await self._request("GET", "/documents", params={"limit": "1"})
+        except ApiProblem as error:
+            if error.status == 401:
+                return False
+            raise
+        return True
 
     async def documents(self) -> list[Json]:
         """All documents, newest first."""
@@ -168,6 +184,12 @@ class Api:
         if response.is_error:
             raise _problem(response)
         return response
+
+
+async def _sign(request: httpx.Request) -> None:
+    key = current_key()
+    if key is not None:
+        request.headers["Authorization"] = f"Bearer {key}"
 
 
 def _problem(response: httpx.Response) -> ApiProblem | ApiUnreachable:

@@ -13,6 +13,7 @@ from ui.examination import VIEWS, Examined
 from ui.examination_actions import ExaminationActions
 from ui.exchange import Talk
 from ui.files import NAMES_OF_FILES
+from ui.keys import keyed
 from ui.library_actions import LibraryActions
 from ui.markup import CLICKS, FOLLOWS
 from ui.page_actions import PageActions
@@ -43,11 +44,11 @@ def build_page(api: Api, samples: Sequence[Path]) -> gr.Blocks:
         _connect(
             page,
             parts,
-            PageActions(parts, viewer, library, examination),
-            library,
-            TalkActions(api, parts, viewer),
+            keyed(PageActions(parts, viewer, library, examination)),
+            keyed(library),
+            keyed(TalkActions(api, parts, viewer)),
         )
-        _connect_examination(parts, examination)
+        _connect_examination(parts, keyed(examination))
     page.queue(default_concurrency_limit=None, api_open=False)
     return page
 

@@ -7,6 +7,7 @@ import gradio as gr
 from ui.examination import Examined
 from ui.examination_actions import ExaminationActions
 from ui.exchange import Talk
+from ui.keys import current_key
 from ui.library_actions import LibraryActions
 from ui.markup import esc
 from ui.messages import title
@@ -48,6 +49,8 @@ class PageActions:
         """Everything in another language."""
         p = self._parts
         brand = f"<h1>Fineprint</h1><p>{esc(text(lang, 'tagline'))}</p>"
+        if current_key() is not None:
+            brand += f'<a class="fp-link" href="/logout">{esc(text(lang, "sign_out"))}</a>'
         return {
             p.brand: brand,
             p.library_title: title(lang, "documents"),

@@ -14,10 +14,20 @@ from fastapi import FastAPI
 from app.answers import AnswerRuns, Asker
 from app.api import openai, openapi, problems
 from app.api.deps import Limiters
+from app.api.key_check import KeyCheck
 from app.api.metrics import Metrics
 from app.api.middleware import BODY_LIMIT, PROMPT_LIMIT, RequestLayer
-from app.api.routes import API_PREFIX, answers, comparisons, conversations, documents, health
+from app.api.routes import (
+    API_PREFIX,
+    answers,
+    api_keys,
+    comparisons,
+    conversations,
+    documents,
+    health,
+)
 from app.api.unknown import unknown_addresses
+from app.api_keys import ApiKeys
 from app.asker import asker_for
 from app.services import Services
 
@@ -36,6 +46,7 @@ def create_app(
         services.library.load,
         services.conversations,
         asker or asker_for(services.settings),
+        several_owners=services.settings.api_keys == "required",
         admit=services.gate.require_open,
         on_finished=metrics.observe_answer,
     )
@@ -67,6 +78,14 @@ def create_app(
         rendering=anyio.CapacityLimiter(1),
         comparing=anyio.CapacityLimiter(2),
     )
+    keys = app.state.keys = ApiKeys(services.database)
+    if services.settings.api_keys == "required":
+        # Within the request layer, which gives a refusal its id and counts it.
+        app.add_middleware(
+            KeyCheck,
+            authenticate=keys.authenticate,
+            prefixes=("/api", openai.PREFIX, health.METRICS),
+        )
     app.add_middleware(
         RequestLayer,
         metrics=metrics,
@@ -76,8 +95,8 @@ def create_app(
     )
     problems.install(app)
     completions = openai.install(app, services, metrics)
-    openapi.install(app)
-    for resource in (documents, conversations, answers, comparisons, health):
+    openapi.install(app, keys=services.settings.api_keys == "required")
+    for resource in (documents, conversations, answers, comparisons, api_keys, health):
         app.include_router(resource.router)
     app.router.routes.extend(unknown_addresses("/api", openai.PREFIX))
     return app

@@ -1,4 +1,7 @@
-"""What routes ask for, as `Annotated` dependencies. Everything is built once, by `create_app`."""
+"""What routes ask for, as `Annotated` dependencies. Everything is built once, by `create_app`.
+
+`OwnerDep` is whose request it is: a route hands it to every call that takes an `owner`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,11 @@ import anyio
 from fastapi import Depends, Query, Request
 
 from app.answers import AnswerRuns
+from app.api.key_check import CALLER
 from app.api.metrics import Metrics
+from app.api_keys import ApiKeys, Caller
+from app.errors import Forbidden, Unauthorized
+from app.owners import LOCAL
 from app.paging import Order
 from app.services import Services
 
@@ -48,6 +55,39 @@ def _limiters(request: Request) -> Limiters:
     return cast(Limiters, request.app.state.limiters)
 
 
+def _keys(request: Request) -> ApiKeys:
+    return cast(ApiKeys, request.app.state.keys)
+
+
+async def _caller(request: Request) -> Caller:
+    if _services(request).settings.api_keys == "off":
+        return Caller(LOCAL, "user")
+    caller = getattr(request.state, CALLER, None)
+    if caller is None:
+        # An address that the key check does not cover must not open anybody's documents.
+        raise Unauthorized("This address takes no API key.")
+    return cast(Caller, caller)
+
+
+async def _owner(caller: Annotated[Caller, Depends(_caller)]) -> str:
+    return caller.owner
+
+
+async def _operator(request: Request, caller: Annotated[Caller, Depends(_caller)]) -> None:
+    if _services(request).settings.api_keys == "required" and caller.role != "admin":
+        raise Forbidden("This needs the key of an admin (fineprint keys create --admin).")
+
+
+async def _admin(request: Request, caller: Annotated[Caller, Depends(_caller)]) -> None:
+    if _services(request).settings.api_keys == "off":
+        raise Forbidden(
+            "API keys are off, so nobody here is known as an admin. Manage keys with fineprint "
+            "keys on the server's machine, and turn them on with FINEPRINT_API_KEYS=required.",
+            code="api_keys_off",
+        )
+    await _operator(request, caller)
+
+
 def _stretch(
     limit: Annotated[int, Query(ge=1, le=100, description="Entries at most.")] = 20,
     after: Annotated[str | None, Query(description="Id of the last entry seen.")] = None,
@@ -60,4 +100,10 @@ ServicesDep = Annotated[Services, Depends(_services)]
 RunsDep = Annotated[AnswerRuns, Depends(_runs)]
 MetricsDep = Annotated[Metrics, Depends(_metrics)]
 LimitersDep = Annotated[Limiters, Depends(_limiters)]
+KeysDep = Annotated[ApiKeys, Depends(_keys)]
+OwnerDep = Annotated[str, Depends(_owner)]
 StretchDep = Annotated[Stretch, Depends(_stretch)]
+REQUIRE_OPERATOR = Depends(_operator)
+"""For routes about all owners together: everybody where keys are off, else an admin."""
+REQUIRE_ADMIN = Depends(_admin)
+"""For routes that manage keys: an admin's key."""

@@ -114,13 +114,17 @@ def unexpected(error: Exception) -> Problem:
     )
 
 
-async def _app_error(_: Request, error: Exception) -> Problem:
-    assert isinstance(error, AppError)
+def app_problem(error: AppError) -> Problem:
+    """The problem of an error of the use cases; one that is ours goes to the log as well."""
     if error.status >= 500 and not isinstance(error, NoNewWork):
         logger.error("request %s: %s", current_request_id(), error, exc_info=error)
-    return Problem(
-        error.status, error.code, error.message, extra=error.details, headers=_retry(error.status)
-    )
+    headers = _challenge(error) if error.status == 401 else _retry(error.status)
+    return Problem(error.status, error.code, error.message, extra=error.details, headers=headers)
+
+
+async def _app_error(_: Request, error: Exception) -> Problem:
+    assert isinstance(error, AppError)
+    return app_problem(error)
 
 
 async def _retrieval_error(_: Request, error: Exception) -> Problem:
@@ -166,6 +170,12 @@ async def _validation_error(_: Request, error: Exception) -> Problem:
 
 async def _client_left(_: Request, error: Exception) -> Problem:
     return Problem(400, "client_left", "The client closed the connection while sending.")
+
+
+def _challenge(error: AppError) -> dict[str, str]:
+    """How to ask again with a key (RFC 6750); a request without one is told no error."""
+    wrong = "" if error.code == "missing_api_key" else ', error="invalid_token"'
+    return {"WWW-Authenticate": f'Bearer realm="fineprint"{wrong}'}
 
 
 def _retry(status: int) -> dict[str, str] | None:

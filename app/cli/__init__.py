@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli import ask, compare, db, doctor, documents, models, receipt, terms
+from app.cli import ask, compare, db, doctor, documents, keys, models, receipt, terms
 
 COMMANDS_GROUP = "fineprint.commands"
 
@@ -38,6 +38,7 @@ def build() -> typer.Typer:
     program.add_typer(documents.commands, name="documents")
     program.add_typer(models.commands, name="models")
     program.add_typer(db.commands, name="db")
+    program.add_typer(keys.commands, name="keys")
     for entry in sorted(
         importlib.metadata.entry_points(group=COMMANDS_GROUP), key=lambda entry: entry.name
     ):

@@ -276,3 +276,25 @@ class CitationRow(Base):
     clause: Mapped[str | None]
     boxes: Mapped[list[Any]]
     verified: Mapped[bool] = mapped_column(Boolean)
+
+
+class ApiKeyRow(Base):
+    """A key of an owner. The key itself is nowhere: `sha256` is that of its text, `prefix` how it
+    begins."""
+
+    __tablename__ = "api_keys"
+    __table_args__ = (
+        UniqueConstraint("sha256"),
+        Index(None, "prefix"),
+        CheckConstraint("role IN ('user', 'admin')", name="role"),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    owner: Mapped[str]
+    role: Mapped[str]
+    prefix: Mapped[str]
+    sha256: Mapped[str]
+    created_at: Mapped[float]
+    expires_at: Mapped[float | None]
+    last_used_at: Mapped[float | None]
+    revoked_at: Mapped[float | None]

@@ -40,7 +40,7 @@ class Notebook:
         self.ends: dict[str, str] = {}
         self.count = 0
 
-    def create(self, *, document_ids: tuple[str, ...]) -> Any:
+    def create(self, *, owner: str, document_ids: tuple[str, ...]) -> Any:
         return SimpleNamespace(id="conv_1")
 
     def turns(self, conversation_id: str) -> tuple[Any, ...]:
@@ -111,6 +111,35 @@ def test_a_quote_does_not_wait_behind_the_phrasing_of_twelve_others(make: Make) 
             time.sleep(0.01)
     assert late.events_after(0), "it has begun while the twelve go on"
     assert all(not run.finished for run in others)
+
+
+def test_one_owners_questions_leave_a_thread_to_others(make: Make) -> None:
+    runs = make(until_cancelled, workers=2, queue_limit=3, several_owners=True, grace_seconds=60.0)
+
+    def taken_up(run: Any) -> None:
+        deadline = time.monotonic() + 20
+        while run.state == "queued" and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert run.state == "in_progress"
+
+    alices = [runs.start(dataclasses.replace(QUESTION, owner="Alice"))]
+    taken_up(alices[0])
+    alices += [runs.start(dataclasses.replace(QUESTION, owner="Alice")) for _ in range(3)]
+    with pytest.raises(TooManyQuestions):
+        runs.start(dataclasses.replace(QUESTION, owner="Alice"))
+    taken_up(runs.start(dataclasses.replace(QUESTION, owner="Bob")))
+    assert [run.state for run in alices] == ["in_progress"] + ["queued"] * 3
+    runs.cancel(alices[0].id)
+    taken_up(alices[1])
+
+
+def test_an_answer_is_found_by_its_owner(make: Make) -> None:
+    runs = make(at_once)
+    run = runs.start(dataclasses.replace(QUESTION, owner="Alice"))
+    assert runs.get(run.id, owner="Alice") is runs.get(run.id) is run
+    for call in (runs.get, runs.cancel):
+        with pytest.raises(NotFound):
+            call(run.id, owner="Bob")
 
 
 def test_events_have_ids_and_can_be_read_from_any(make: Make, notebook: Notebook) -> None:

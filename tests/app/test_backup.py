@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from app.api_keys import ApiKeys
 from app.backup import backup, restore
 from app.errors import AlreadyServing, BadRequest, Conflict, Corrupted, NotFound, Unavailable
+from app.owners import LOCAL
 from app.services import Services, open_services
 from app.settings import Settings
 
@@ -50,6 +52,23 @@ def test_everything_comes_back(saved: tuple[Path, str], tmp_path: Path, make_eng
         (conversation,) = services.conversations.list().data
         assert services.conversations.messages(conversation.id)[0].content == "How long?"
     assert sorted(path.name for path in elsewhere.data_dir.glob("restore-*")) == []
+
+
+def test_owners_and_keys_come_back(settings: Settings, tmp_path: Path, make_engine: Any) -> None:
+    target = tmp_path / "saved.tar"
+    with open_services(settings, engine=make_engine(), serve=True) as services:
+        _, key = ApiKeys(services.database).create("Alice")
+        for owner in (LOCAL, "Alice"):
+            record, _ = services.library.add(io.BytesIO(TEXT), "a.txt", owner=owner)
+            services.library.wait(record.id, 30)
+        backup(settings, target)
+    elsewhere = Settings(data_dir=tmp_path / "elsewhere")
+    restore(elsewhere, target)
+    with open_services(elsewhere, engine=make_engine(), serve=True) as services:
+        assert ApiKeys(services.database).authenticate(key).owner == "Alice"
+        for owner in (LOCAL, "Alice"):
+            (record,) = services.library.list(owner=owner).data
+            assert services.library.file_path(record.id, owner=owner).read_bytes() == TEXT
 
 
 def test_data_is_put_aside_not_lost(

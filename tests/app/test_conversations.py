@@ -157,6 +157,9 @@ def test_owners_do_not_meet(start: Start) -> None:
     ):
         with pytest.raises(NotFound):
             call()
+    with pytest.raises(NotFound) as refused:
+        conversations.message("ans_1", owner="local")
+    assert refused.value.message == "There is no message ans_1.", "and no word of a conversation"
 
 
 def test_lists(start: Start) -> None:

@@ -67,6 +67,29 @@ def test_a_document_deleted_while_it_waits_is_not_read(start: Start, make_engine
     assert len(engine.tickets) == 1
 
 
+def test_owners_are_read_side_by_side(start: Start, make_engine: Any) -> None:
+    engine = make_engine(pace=1000.0)
+    library = start(engine=engine).library
+    for number in range(3):
+        library.add(io.BytesIO(f"{TEXT}{number}".encode()), f"{number}.txt", owner="Alice")
+    eventually(lambda: len(library.runner._readings) == 3)
+    library.add(io.BytesIO(TEXT.encode()), "supply.txt", owner="Bob")
+    eventually(lambda: len(engine.tickets) == 2)
+    assert [ticket.document.owner for ticket in engine.tickets] == ["Alice", "Bob"]
+
+
+def test_owners_take_turns_in_the_line_of_jobs(start: Start) -> None:
+    library = start().library
+    library.runner._may_begin = lambda: False
+    sent = [
+        library.add(io.BytesIO(f"{TEXT}{number}".encode()), f"{number}.txt", owner=owner)[0].id
+        for number, owner in enumerate(("Alice", "Alice", "Alice", "Bob", "Carol"))
+    ]
+    claimed = [library.queue.claim(resume=False) for _ in range(6)]
+    order = [None if job is None else sent.index(job.document_id) for job in claimed]
+    assert order == [0, 3, 4, 1, 2, None]
+
+
 def eventually(true: Callable[[], bool]) -> None:
     end = time.monotonic() + 30
     while not true():

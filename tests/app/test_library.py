@@ -32,6 +32,7 @@ from app.errors import (
     StorageFull,
     TooLargeUpload,
 )
+from app.owners import section_of
 from app.services import Services
 from app.settings import Settings
 
@@ -148,9 +149,13 @@ def test_same_bytes_of_another_owner(start: Start, settings: Settings) -> None:
     with pytest.raises(NotFound):
         services.library.load(theirs, owner="local")
     assert [item.id for item in services.library.list(owner="someone").data] == [theirs]
-    assert len(list(services.library.files.stored())) == 1
+    assert len(list(services.library.files.stored())) == 2, "each owner has a file of its own"
+    assert services.library.sweep() == 0
     services.library.delete(mine)
     assert services.library.file_path(theirs).read_text() == ENGLISH
+    with services.library.files.receive(io.BytesIO(b"left by a crash")) as incoming:
+        services.library.files.place(incoming, section_of("someone"))
+    assert services.library.sweep() == 1
     services.library.delete(theirs)
     assert files(settings) == []
 

@@ -63,7 +63,9 @@ def said(engine: Engine, options: AskOptions) -> tuple[Phrasing, list[AnswerEven
     chunk = Chunk(0, 0, len(TEXT), "5", "Liability", 1, 1)
     sentence = cast("Sentence", SimpleNamespace(start=START, end=END, chunk=chunk, score=1.0))
     found = Found((cast("Any", SimpleNamespace(hits=())),), (Candidate(0, sentence),))
-    document = SimpleNamespace(text=TEXT, record=SimpleNamespace(id="d"), tokens=None)
+    document = SimpleNamespace(
+        text=TEXT, record=SimpleNamespace(id="d", owner="local"), tokens=None
+    )
     quote = Citation(TEXT[START:END], "d", "d", None, None, START, END, "5", (), True)
     events = phrase(
         cast("Any", engine), cast("Any", [document]), found, [quote], QUESTION, "en", "r1",

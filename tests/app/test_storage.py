@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import Corrupted, EmptyUpload, NotFound, StorageFull, TooLargeUpload
-from app.storage import READ_BYTES, FileStore, atomic_write
+from app.storage import READ_BYTES, FileStore, Stored, atomic_write
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_a_file_lies_under_its_hash(store: FileStore) -> None:
     sha256 = put(store, data)
     assert sha256 == hashlib.sha256(data).hexdigest()
     assert store.path(sha256).read_bytes() == data
-    assert list(store.stored()) == [sha256]
+    assert list(store.stored()) == [Stored("", sha256)]
     assert len(files(store.folder)) == 1
     store.verify(sha256)
 
@@ -42,6 +42,19 @@ def test_a_file_lies_under_its_hash(store: FileStore) -> None:
 def test_the_same_bytes_are_stored_once(store: FileStore) -> None:
     assert put(store, b"same") == put(store, b"same")
     assert len(files(store.folder)) == 1
+
+
+def test_sections_have_files_of_their_own(store: FileStore) -> None:
+    sha256 = put(store, b"same")
+    for section in ("owners/a", "owners/b"):
+        with store.receive(io.BytesIO(b"same")) as incoming:
+            placed = store.place(incoming, section)
+        assert placed == store.path(sha256, section) != store.path(sha256)
+    assert set(store.stored()) == {Stored(name, sha256) for name in ("", "owners/a", "owners/b")}
+    store.remove(sha256, "owners/a")
+    with pytest.raises(NotFound):
+        store.path(sha256, "owners/a")
+    assert store.path(sha256, "owners/b").is_file() and store.path(sha256).is_file()
 
 
 def test_received_but_not_placed_leaves_nothing(store: FileStore) -> None:

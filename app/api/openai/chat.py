@@ -7,7 +7,7 @@ import time
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from app.api.deps import RunsDep, ServicesDep
+from app.api.deps import OwnerDep, RunsDep, ServicesDep
 from app.api.openai.document_chat import answer_documents
 from app.api.openai.generation import send_generation
 from app.api.openai.replies import Reply
@@ -25,6 +25,7 @@ async def create_chat_completion(
     body: ChatRequest,
     request: Request,
     services: ServicesDep,
+    owner: OwnerDep,
     completions: CompletionsDep,
     runs: RunsDep,
     model: ServedModelDep,
@@ -34,7 +35,7 @@ async def create_chat_completion(
     arrived = time.perf_counter()
     model.require(body.model)
     if body.document_ids is not None:
-        return await answer_documents(body, request, services, runs, model)
+        return await answer_documents(body, request, services, runs, model, owner)
     run = await run_in_threadpool(_start, body, services, completions, arrived)
     reply = Reply(run, "chat", body, model=model.id, tokenizer=services.engine.tokenizer)
     return await send_generation(reply, request, stream=body.stream)

@@ -36,11 +36,16 @@ _NOT_HERE = ("ignore_eos", "logprobs", "min_tokens", "stop")
 
 
 async def answer_documents(
-    body: ChatRequest, request: Request, services: Services, runs: AnswerRuns, model: ServedModel
+    body: ChatRequest,
+    request: Request,
+    services: Services,
+    runs: AnswerRuns,
+    model: ServedModel,
+    owner: str,
 ) -> Response:
-    """The answer to the last message about `body.document_ids`, whole or as a stream. A client that
-    leaves ends it: there is no coming back to a stream of /v1."""
-    run = await run_in_threadpool(_start, body, services, runs)
+    """The answer to the last message about `body.document_ids` of `owner`, whole or as a stream. A
+    client that leaves ends it: there is no coming back to a stream of /v1."""
+    run = await run_in_threadpool(_start, body, services, runs, owner)
 
     def leave() -> None:
         if not run.finished:
@@ -59,7 +64,7 @@ async def answer_documents(
     return ChunkStream(lambda stopping: _chunks(reply, stopping), leave)
 
 
-def _start(body: ChatRequest, services: Services, runs: AnswerRuns) -> AnswerRun:
+def _start(body: ChatRequest, services: Services, runs: AnswerRuns, owner: str) -> AnswerRun:
     for name in _NOT_HERE:
         if getattr(body, name):
             raise _refused(name)
@@ -72,7 +77,7 @@ def _start(body: ChatRequest, services: Services, runs: AnswerRuns) -> AnswerRun
             code="invalid_value",
             details={"param": "messages"},
         )
-    question = check_question(services, last.content, body.document_ids or (), None)
+    question = check_question(services, last.content, body.document_ids or (), None, owner=owner)
     return runs.start(question, history=history_of(before), timeout_s=body.timeout_s)
 
 

@@ -7,7 +7,7 @@ from functools import partial
 import anyio.to_thread
 from fastapi import APIRouter
 
-from app.api.deps import LimitersDep, ServicesDep
+from app.api.deps import LimitersDep, OwnerDep, ServicesDep
 from app.api.routes import API_PREFIX
 from app.api.schemas.comparisons import ComparisonCreate, ComparisonPublic
 from app.comparisons import compare_stored
@@ -17,9 +17,10 @@ router = APIRouter(prefix=f"{API_PREFIX}/comparisons", tags=["comparisons"])
 
 @router.post("")
 async def create_comparison(
-    asked: ComparisonCreate, services: ServicesDep, limiters: LimitersDep
+    asked: ComparisonCreate, services: ServicesDep, owner: OwnerDep, limiters: LimitersDep
 ) -> ComparisonPublic:
     """Compare two documents clause by clause. Nothing is stored."""
-    work = partial(compare_stored, services.library, asked.old_document_id, asked.new_document_id)
+    old, new = asked.old_document_id, asked.new_document_id
+    work = partial(compare_stored, services.library, old, new, owner=owner)
     result = await anyio.to_thread.run_sync(work, limiter=limiters.comparing)
     return ComparisonPublic.model_validate(result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from app.api.deps import ServicesDep, StretchDep
+from app.api.deps import OwnerDep, ServicesDep, StretchDep
 from app.api.routes import API_PREFIX
 from app.api.schemas.common import ListPublic
 from app.api.schemas.conversations import ConversationDetail, ConversationPublic
@@ -15,25 +15,29 @@ router = APIRouter(prefix=f"{API_PREFIX}/conversations", tags=["conversations"])
 
 @router.get("")
 def list_conversations(
-    services: ServicesDep, stretch: StretchDep
+    services: ServicesDep, owner: OwnerDep, stretch: StretchDep
 ) -> ListPublic[ConversationPublic]:
     """Conversations by time of creation."""
-    page = services.conversations.list(stretch.limit, stretch.after, stretch.order)
+    page = services.conversations.list(stretch.limit, stretch.after, stretch.order, owner=owner)
     entries = [ConversationPublic.model_validate(one) for one in page.data]
     return ListPublic[ConversationPublic].of(entries, has_more=page.has_more, total=page.total)
 
 
 @router.get("/{conversation_id}")
-def get_conversation(conversation_id: str, services: ServicesDep) -> ConversationDetail:
+def get_conversation(
+    conversation_id: str, services: ServicesDep, owner: OwnerDep
+) -> ConversationDetail:
     """A conversation with its questions and answers."""
-    conversation = services.conversations.get(conversation_id)
+    conversation = services.conversations.get(conversation_id, owner=owner)
     return ConversationDetail.with_messages(
-        conversation, services.conversations.messages(conversation_id)
+        conversation, services.conversations.messages(conversation_id, owner=owner)
     )
 
 
 @router.delete("/{conversation_id}")
-def delete_conversation(conversation_id: str, services: ServicesDep) -> DeletedPublic:
+def delete_conversation(
+    conversation_id: str, services: ServicesDep, owner: OwnerDep
+) -> DeletedPublic:
     """Remove a conversation and its messages; its documents stay."""
-    services.conversations.delete(conversation_id)
+    services.conversations.delete(conversation_id, owner=owner)
     return DeletedPublic(id=conversation_id, object="conversation")

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
 
 from app.api import page_images
-from app.api.deps import LimitersDep, MetricsDep, ServicesDep, StretchDep
+from app.api.deps import LimitersDep, MetricsDep, OwnerDep, ServicesDep, StretchDep
 from app.api.disposition import attachment
 from app.api.routes import API_PREFIX
 from app.api.schemas.common import ListPublic
@@ -65,6 +65,7 @@ Offset = Annotated[int, Query(ge=0)]
 async def upload_document(
     request: Request,
     services: ServicesDep,
+    owner: OwnerDep,
     metrics: MetricsDep,
     limiters: LimitersDep,
     on_duplicate: Literal["return", "error"] = "return",
@@ -75,7 +76,7 @@ async def upload_document(
         head = await file.begin()
         name = display_name(file.name, max_chars=services.settings.max_name_chars)
         refuse_foreign(head, name)
-        add = partial(services.library.add, cast("BinaryIO", file), name)
+        add = partial(services.library.add, cast("BinaryIO", file), name, owner=owner)
         record, duplicate = await anyio.to_thread.run_sync(add, limiter=limiters.uploads)
     except AppError:
         metrics.observe_upload("refused")
@@ -97,49 +98,58 @@ async def upload_document(
 
 
 @router.get("")
-def list_documents(services: ServicesDep, stretch: StretchDep) -> ListPublic[DocumentPublic]:
+def list_documents(
+    services: ServicesDep, owner: OwnerDep, stretch: StretchDep
+) -> ListPublic[DocumentPublic]:
     """Documents by time of upload."""
-    page = services.library.list(stretch.limit, stretch.after, stretch.order)
+    page = services.library.list(stretch.limit, stretch.after, stretch.order, owner=owner)
     entries = [DocumentPublic.of(record) for record in page.data]
     return ListPublic[DocumentPublic].of(entries, has_more=page.has_more, total=page.total)
 
 
 @router.get("/{document_id}")
-def get_document(document_id: DocumentId, services: ServicesDep) -> DocumentPublic:
+def get_document(document_id: DocumentId, services: ServicesDep, owner: OwnerDep) -> DocumentPublic:
     """State and progress of one document."""
-    return DocumentPublic.of(services.library.get(document_id))
+    return DocumentPublic.of(services.library.get(document_id, owner=owner))
 
 
 @router.delete("/{document_id}")
-def delete_document(document_id: DocumentId, services: ServicesDep) -> DeletedPublic:
+def delete_document(
+    document_id: DocumentId, services: ServicesDep, owner: OwnerDep
+) -> DeletedPublic:
     """Remove a document, its file and everything computed from it."""
-    services.library.delete(document_id)
+    services.library.delete(document_id, owner=owner)
     return DeletedPublic(id=document_id, object="document")
 
 
 @router.post("/{document_id}/cancel", status_code=202)
-def cancel_document(document_id: DocumentId, services: ServicesDep) -> DocumentPublic:
+def cancel_document(
+    document_id: DocumentId, services: ServicesDep, owner: OwnerDep
+) -> DocumentPublic:
     """Stop the ingestion; 409 when it is over already. Cancelling twice is harmless."""
-    services.library.cancel(document_id)
-    return DocumentPublic.of(services.library.get(document_id))
+    services.library.cancel(document_id, owner=owner)
+    return DocumentPublic.of(services.library.get(document_id, owner=owner))
 
 
 @router.post("/{document_id}/retry", status_code=202)
-def retry_document(document_id: DocumentId, services: ServicesDep) -> DocumentPublic:
+def retry_document(
+    document_id: DocumentId, services: ServicesDep, owner: OwnerDep
+) -> DocumentPublic:
     """Ingest a failed or cancelled document again, from the stored file."""
-    services.library.retry(document_id)
-    return DocumentPublic.of(services.library.get(document_id))
+    services.library.retry(document_id, owner=owner)
+    return DocumentPublic.of(services.library.get(document_id, owner=owner))
 
 
 @router.get("/{document_id}/text")
 def get_text(
     document_id: DocumentId,
     services: ServicesDep,
+    owner: OwnerDep,
     start: Offset = 0,
     end: Offset | None = None,
 ) -> TextPublic:
     """The document's text or the stretch `[start, end)` of it, in code points."""
-    document = _loaded(services.library, document_id)
+    document = _loaded(services.library, document_id, owner)
     start, end = _span(document, start, end)
     return TextPublic(
         document_id=document_id,
@@ -151,26 +161,28 @@ def get_text(
 
 
 @router.get("/{document_id}/clauses")
-def get_clauses(document_id: DocumentId, services: ServicesDep) -> ListPublic[ClausePublic]:
+def get_clauses(
+    document_id: DocumentId, services: ServicesDep, owner: OwnerDep
+) -> ListPublic[ClausePublic]:
     """The whole clause outline."""
-    clauses = ClausePublic.all_of(_loaded(services.library, document_id))
+    clauses = ClausePublic.all_of(_loaded(services.library, document_id, owner))
     return ListPublic[ClausePublic].of(clauses, has_more=False, total=len(clauses))
 
 
 @router.get("/{document_id}/terms")
 async def get_terms(
-    document_id: DocumentId, services: ServicesDep, limiters: LimitersDep
+    document_id: DocumentId, services: ServicesDep, owner: OwnerDep, limiters: LimitersDep
 ) -> DocumentTermsPublic:
     """Parties, dates, term, amounts, caps, law and the other key terms, each with its place."""
-    work = partial(terms_of_stored, services.library, document_id)
+    work = partial(terms_of_stored, services.library, document_id, owner=owner)
     result = await anyio.to_thread.run_sync(work, limiter=limiters.comparing)
     return DocumentTermsPublic.model_validate(result)
 
 
 @router.get("/{document_id}/receipt")
-def get_receipt(document_id: DocumentId, services: ServicesDep) -> ReceiptPublic:
+def get_receipt(document_id: DocumentId, services: ServicesDep, owner: OwnerDep) -> ReceiptPublic:
     """What ingestion got from each page, figures found against figures kept, and warnings."""
-    document = _loaded(services.library, document_id)
+    document = _loaded(services.library, document_id, owner)
     return ReceiptPublic.of(document, stored_receipt(services.database, document_id))
 
 
@@ -183,6 +195,7 @@ async def get_page_image(
     document_id: DocumentId,
     number: int,
     services: ServicesDep,
+    owner: OwnerDep,
     limiters: LimitersDep,
     boxes: Annotated[str, Query(description="x0,y0,x1,y1;… as fractions of the page")] = "",
     start: Offset | None = None,
@@ -195,8 +208,8 @@ async def get_page_image(
         raise BadParameter("Give both start and end, or neither.", code="bad_span")
 
     def prepare() -> tuple[LoadedDocument, FilePath]:
-        document = _loaded(services.library, document_id)
-        return document, services.library.file_path(document_id)
+        document = _loaded(services.library, document_id, owner)
+        return document, services.library.file_path(document_id, owner=owner)
 
     document, path = await anyio.to_thread.run_sync(prepare)
     page_images.require_page_image(document.record.media_type, len(document.pages), number)
@@ -205,7 +218,9 @@ async def get_page_image(
         span = partial(page_images.span_boxes, document, first, last, number)
         marked += await anyio.to_thread.run_sync(span)
     png = await page_images.render(path, number, marked, scale, limiters.rendering)
-    return Response(png, media_type="image/png", headers={"Cache-Control": "private, max-age=3600"})
+    # A browser that is given another key must not show what it kept for the one before.
+    headers = {"Cache-Control": "private, max-age=3600", "Vary": "Authorization, X-API-Key"}
+    return Response(png, media_type="image/png", headers=headers)
 
 
 @router.get(
@@ -213,11 +228,11 @@ async def get_page_image(
     response_class=FileResponse,
     responses={200: {"content": {"application/octet-stream": {}}, "description": "The file."}},
 )
-def get_file(document_id: DocumentId, services: ServicesDep) -> FileResponse:
+def get_file(document_id: DocumentId, services: ServicesDep, owner: OwnerDep) -> FileResponse:
     """The original file, as it was uploaded."""
-    record = services.library.get(document_id)
+    record = services.library.get(document_id, owner=owner)
     return FileResponse(
-        services.library.file_path(document_id),
+        services.library.file_path(document_id, owner=owner),
         media_type=record.media_type or "application/octet-stream",
         # Someone else's HTML must not run with this server's rights, whatever a browser does.
         headers={
@@ -227,9 +242,9 @@ def get_file(document_id: DocumentId, services: ServicesDep) -> FileResponse:
     )
 
 
-def _loaded(library: Library, document_id: str) -> LoadedDocument:
-    require_askable(library.get(document_id))
-    return library.load(document_id)
+def _loaded(library: Library, document_id: str, owner: str) -> LoadedDocument:
+    require_askable(library.get(document_id, owner=owner))
+    return library.load(document_id, owner=owner)
 
 
 def _span(document: LoadedDocument, start: int, end: int | None) -> tuple[int, int]:

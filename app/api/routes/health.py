@@ -6,8 +6,10 @@ from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
 
 from app.api import metrics as families
-from app.api.deps import MetricsDep, RunsDep, ServicesDep
+from app.api.deps import REQUIRE_OPERATOR, MetricsDep, RunsDep, ServicesDep
 from app.health import readiness
+
+METRICS = "/metrics"
 
 router = APIRouter(tags=["health"])
 
@@ -36,11 +38,13 @@ def readyz(services: ServicesDep, runs: RunsDep) -> Response:
 
 
 @router.get(
-    "/metrics",
+    METRICS,
     response_class=Response,
+    dependencies=[REQUIRE_OPERATOR],
     responses={200: {"content": {"text/plain": {}}, "description": "Prometheus text format."}},
 )
 def metrics(services: ServicesDep, counted: MetricsDep) -> Response:
-    """Counters for Prometheus."""
+    """Counters for Prometheus, of all owners together: where keys are required, an admin's key is
+    needed."""
     documents = services.library.list(1, None, "desc").total
     return Response(counted.exposition(documents), headers={"Content-Type": families.CONTENT_TYPE})

@@ -1,0 +1,101 @@
+"""Questions that wait for a thread, by owner: nobody's many questions keep another's one out.
+
+The next is of the owner for whom the fewest are being answered, so that owners who wait are served
+side by side; of one owner's the first that came. An owner has a number of places in the line and,
+where there may be several owners, leaves some threads to the others. Not thread-safe: whoever has
+one holds a lock. Does not know what a question is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import Generic, Protocol, TypeVar
+
+OWNERS_FULL = 4
+"""Owners who may fill their places before the line is full for all: what waits takes memory."""
+OWN_SHARE = 0.75
+"""Of the threads, for one owner's questions where others may come."""
+
+
+class Owned(Protocol):
+    """Something of an owner's."""
+
+    @property
+    def owner(self) -> str:
+        """Whose it is."""
+
+
+T = TypeVar("T", bound=Owned)
+
+
+class WaitingLine(Generic[T]):
+    """`places` in the line and `threads` that serve it; `several`: whether there may be more than
+    one owner. A place is reserved first and taken by `add`; whoever was taken out by `take` is
+    served until `done`."""
+
+    def __init__(self, places: int, threads: int, *, several: bool) -> None:
+        self._places = places
+        self._most = places * (OWNERS_FULL if several else 1)
+        self._threads = max(1, int(threads * OWN_SHARE)) if several else threads
+        self._lines: dict[str, deque[T]] = {}
+        self._reserved: Counter[str] = Counter()
+        self._served: Counter[str] = Counter()
+        self._arrivals: dict[T, int] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return len(self._arrivals)
+
+    @property
+    def reserved(self) -> int:
+        """Places that are kept for somebody."""
+        return self._reserved.total()
+
+    def reserve(self, owner: str) -> bool:
+        """Keep a place for one more of this owner's. False: its places, or all, are taken."""
+        own = len(self._lines.get(owner, ())) + self._reserved[owner]
+        if own >= self._places or len(self) + self.reserved >= self._most:
+            return False
+        self._reserved[owner] += 1
+        return True
+
+    def give_back(self, owner: str) -> None:
+        """The reserved place is taken, or is not needed."""
+        self._reserved[owner] -= 1
+        self._reserved = +self._reserved
+
+    def add(self, item: T) -> None:
+        """Goes to the end of its owner's line."""
+        self._lines.setdefault(item.owner, deque()).append(item)
+        self._count += 1
+        self._arrivals[item] = self._count
+
+    def remove(self, item: T) -> bool:
+        """Takes out one that waits; False: it does not."""
+        if item not in self._arrivals:
+            return False
+        self._lines[item.owner].remove(item)
+        self._left(item)
+        return True
+
+    def take(self) -> T | None:
+        """The next one to be served, which counts as served until `done`. None: nobody waits whose
+        owner may have one more thread."""
+        able = [one for one in self._lines if self._served[one] < self._threads]
+        if not able:
+            return None
+        owner = min(able, key=lambda one: (self._served[one], self._arrivals[self._lines[one][0]]))
+        item = self._lines[owner].popleft()
+        self._left(item)
+        self._served[owner] += 1
+        return item
+
+    def done(self, item: T) -> None:
+        """One that was taken has been served."""
+        self._served[item.owner] -= 1
+        self._served = +self._served
+
+    def _left(self, item: T) -> None:
+        del self._arrivals[item]
+        if not self._lines[item.owner]:
+            del self._lines[item.owner]

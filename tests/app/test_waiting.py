@@ -1,0 +1,131 @@
+"""The line of questions: owners side by side, each in its order, nobody kept out by another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.waiting import OWNERS_FULL, WaitingLine
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    owner: str
+    number: int
+
+
+def line(places: int = 32, threads: int = 16, *, several: bool = True) -> WaitingLine[Asked]:
+    return WaitingLine(places, threads, several=several)
+
+
+def put(waiting: WaitingLine[Asked], owner: str, number: int = 0) -> Asked:
+    assert waiting.reserve(owner)
+    asked = Asked(owner, number)
+    waiting.add(asked)
+    waiting.give_back(owner)
+    return asked
+
+
+def test_owners_are_served_side_by_side() -> None:
+    waiting = line()
+    for number in range(5):
+        put(waiting, "A", number)
+    put(waiting, "B", 1)
+    put(waiting, "B", 2)
+    taken = [waiting.take() for _ in range(7)]
+    assert "".join(asked.owner for asked in taken if asked) == "ABABAAA"
+    assert [asked.number for asked in taken if asked and asked.owner == "A"] == [0, 1, 2, 3, 4]
+    assert waiting.take() is None and len(waiting) == 0
+
+
+def test_one_owner_leaves_threads_to_others() -> None:
+    waiting = line(threads=4)
+    for number in range(6):
+        put(waiting, "A", number)
+    taken = [waiting.take() for _ in range(4)]
+    assert taken[3] is None, "three of four threads are A's"
+    put(waiting, "B")
+    assert waiting.take() == Asked("B", 0)
+    assert taken[0] is not None
+    waiting.done(taken[0])
+    assert waiting.take() == Asked("A", 3)
+
+
+def test_alone_all_threads_are_ones_own() -> None:
+    waiting = line(threads=2, several=False)
+    first, second = put(waiting, "local", 1), put(waiting, "local", 2)
+    assert (waiting.take(), waiting.take()) == (first, second)
+
+
+def test_one_owner_keeps_no_other_out_of_the_line() -> None:
+    waiting = line(places=3)
+    for number in range(3):
+        put(waiting, "A", number)
+    assert not waiting.reserve("A")
+    for owner in range(OWNERS_FULL - 1):
+        for number in range(3):
+            put(waiting, f"other {owner}", number)
+    assert not waiting.reserve("late"), "all places together are limited too"
+    alone = line(places=3, several=False)
+    assert [alone.reserve("local") for _ in range(4)] == [True, True, True, False]
+
+
+def test_reserved_places_count() -> None:
+    waiting = line(places=2)
+    assert waiting.reserve("A") and waiting.reserve("A") and not waiting.reserve("A")
+    assert waiting.reserved == 2
+    waiting.give_back("A")
+    assert waiting.reserve("A")
+
+
+def test_one_that_waits_can_be_taken_out() -> None:
+    waiting = line()
+    first, second = put(waiting, "A", 1), put(waiting, "A", 2)
+    assert waiting.remove(first) and not waiting.remove(first)
+    assert waiting.take() == second
+    assert not waiting.remove(second)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("put"), st.sampled_from("ABC")),
+            st.tuples(st.just("take"), st.just("")),
+            st.tuples(st.sampled_from(("done", "remove")), st.integers(0, 5)),
+        ),
+        max_size=80,
+    )
+)
+def test_nothing_is_lost_and_turns_are_even(steps: list[tuple[str, object]]) -> None:
+    waiting = line(places=4, threads=4)
+    there: list[Asked] = []
+    served: list[Asked] = []
+    for count, (step, what) in enumerate(steps):
+        if step == "put":
+            owner = str(what)
+            own = sum(one.owner == owner for one in there)
+            assert waiting.reserve(owner) is (own < 4)
+            if own < 4:
+                there.append(Asked(owner, count))
+                waiting.add(there[-1])
+                waiting.give_back(owner)
+        elif step == "take":
+            now = Counter(one.owner for one in served)
+            able = [one for one in there if now[one.owner] < 3]
+            taken = waiting.take()
+            if taken is None:
+                assert not able
+                continue
+            least = min(now[one.owner] for one in able)
+            assert taken == next(one for one in able if now[one.owner] == least)
+            there.remove(taken)
+            served.append(taken)
+        elif step == "done" and served:
+            waiting.done(served.pop(int(str(what)) % len(served)))
+        elif step == "remove" and there:
+            assert waiting.remove(there.pop(int(str(what)) % len(there)))
+        assert len(waiting) == len(there) and waiting.reserved == 0
