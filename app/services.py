@@ -179,6 +179,9 @@ def engine_config(settings: Settings, *, keep_kv: bool = False) -> EngineConfig:
         "threads": settings.threads,
         "block_tokens": settings.block_tokens,
         "kv_budget": None if settings.kv_budget_mb is None else settings.kv_budget_mb * 1_000_000,
+        "kv_share": settings.kv_share,
+        "host_budget": None if settings.kv_host_mb is None else settings.kv_host_mb * 1_000_000,
+        "aged_format": None if settings.kv_aged_format == "none" else settings.kv_aged_format,
     }
     return EngineConfig(
         model=resolve(settings),

@@ -37,6 +37,7 @@ Precision = Literal["auto", "float32", "bfloat16", "int8"]
 Reading = Literal["independent", "chained"]
 BlockCuts = Literal["clauses", "fixed"]
 KVFormat = Literal["auto", "bf16", "fp16", "fp8_tokens32", "fp8_token_head", "int8", "int4"]
+AgedFormat = Literal["none", "bf16", "fp16", "fp8_tokens32", "fp8_token_head", "int8", "int4"]
 LinearFormat = Literal["dense", "fp8"]
 ApiKeyUse = Literal["off", "required"]
 KVSharing = Literal["owner", "all"]
@@ -77,6 +78,15 @@ class Settings(BaseSettings):
     half of 16 bit, int4 less than a third."""
     kv_budget_mb: int | None = Field(default=None, ge=16)
     """Memory for KV pages (1 MB = 1,000,000 bytes); None leaves the choice to the engine."""
+    kv_share: float | None = Field(default=None, gt=0, le=0.95)
+    """Share of a GPU's memory that is free once the weights are there, or of a CPU's whole memory,
+    for KV pages where `kv_budget_mb` names no amount; None is 0.7 or 0.4."""
+    kv_host_mb: int | None = Field(default=None, ge=0)
+    """Host memory for KV pages that had to make room; 0 keeps none. None keeps none either unless
+    they age, and then takes up to a fifth of the memory."""
+    kv_aged_format: AgedFormat = "none"
+    """A smaller format for those pages, in which more fit and from which answers differ a little;
+    none keeps them as they were."""
     kv_disk_mb: int | None = Field(default=None, ge=0)
     """Disk for KV pages in `data_dir`, so that nothing is read again after a restart; 0 keeps none
     and removes those there. None is a fifth of what is free on that disk."""

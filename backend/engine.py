@@ -21,6 +21,7 @@ from backend.context_plan import ContextPlan
 from backend.disk import open_disk
 from backend.engine_config import EngineConfig
 from backend.errors import BackendError, EngineClosed, RequestTooLarge, UnknownDocument
+from backend.host_memory import attach_memory
 from backend.mailbox import Mailbox
 from backend.opener import Opener
 from backend.opening import demand, open_context
@@ -42,7 +43,7 @@ from backend.types import (
     SamplingParams,
 )
 from backend.working_memory import WorkingMemory
-from kvstore.errors import PoolExhausted
+from kvstore.errors import PinRefused, PoolExhausted
 from kvstore.tiers.folder import remove_document
 from kvstore.tiers.types import Stamp
 from kvstore.types import PAGE_TOKENS
@@ -94,6 +95,7 @@ class Engine:
         self._steps = Steps(reader, self._runner, self._opener.make_way)
         self._pulse = Pulse()
         self._thread = threading.current_thread()
+        attach_memory(config, self._store)
         stamp = Stamp(self.fingerprint, self._kv_format, self.kv_page_bytes)
         if (disk := open_disk(config, stamp, self._mail.wake)) is not None:
             self._store.attach(disk)
@@ -164,6 +166,9 @@ class Engine:
             pages_used=pool.total - pool.free,
             pages_total=pool.total,
             disk=None if self._store.disk is None else self._store.disk.counters,
+            memory=None if self._store.memory is None else self._store.memory.counters,
+            dropped=store.dropped,
+            lost=store.lost,
         )
 
     @property
@@ -237,6 +242,21 @@ class Engine:
         with self._registering:
             known = self._documents.pop(key, None)
             self._mail.send(drop)
+
+    def pin(self, key: str, ttl_s: float) -> None:
+        """Have the document's KV make room after that of all others, for `ttl_s` seconds from now
+        (see `KVStore.pin`). Nothing is read by it. Raises UnknownDocument, and RequestTooLarge when
+        it can't be pinned."""
+        if key not in self._documents:
+            raise UnknownDocument(f"No document {key} was given to the engine")
+        try:
+            self._mail.call(lambda: self._store.pin(key, ttl_s))
+        except PinRefused as error:
+            raise RequestTooLarge(str(error)) from error
+
+    def unpin(self, key: str) -> None:
+        """End the document's pin, if there is one."""
+        self._mail.call(lambda: self._store.unpin(key))
 
     def keep_documents(self, keys: Collection[str]) -> None:
         """Remove the KV files of documents that are neither among these nor known to the engine."""

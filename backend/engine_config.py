@@ -14,6 +14,14 @@ from kvstore.formats import FormatName
 
 Reading = Literal["independent", "chained"]
 
+CPU_SHARE = 0.4
+"""Of a CPU's memory, for the pool."""
+GPU_SHARE = 0.7
+"""Of a GPU's memory that is free once the weights are there, for the pool; the rest is for what a
+step computes."""
+AGED_SHARE = 0.2
+"""Of the host's memory, for blocks that were aged."""
+
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
@@ -22,9 +30,10 @@ class EngineConfig:
     `precision` "auto" is int8 on a CPU with VNNI, float32 on other CPUs and bfloat16 on a GPU.
     `linear_format` "fp8" is for GPUs and bfloat16 (docs/benchmarks/decode-h200.md).
     `block_tokens` is the unit of reading, a multiple of the page size; the default is argued in
-    docs/adr/0003-blocks-of-512.md. `kv_budget` is in bytes; 0 takes 40% of a CPU's memory, or 70%
-    of what a GPU has free once the weights are there. `threads` 0 leaves torch's own choice.
-    `max_waiting` bounds the queue of requests, `prefill_chunk` (tokens) the length of one step.
+    docs/adr/0003-blocks-of-512.md. `kv_budget` is in bytes; 0 takes the share `kv_share` of a CPU's
+    memory, or of what a GPU has free once the weights are there; 0 of that is 40% or 70%. `threads`
+    0 leaves torch's own choice. `max_waiting` bounds the queue of requests, `prefill_chunk`
+    (tokens) the length of one step.
     `guessed_tokens` are guessed at a time when one request decodes greedily, 0 guesses none, None
     is the best for the device (see `backend.lookup`).
     `read_tokens` bounds what is read in one step, which has at least one block; 0 is always one
@@ -32,6 +41,10 @@ class EngineConfig:
     docs/benchmarks/ttft-h200.md). `kv_format` is that of the pages, in memory and on disk (see
     docs/benchmarks/kv-formats.md); sinks, the question and the answer stay as they were computed.
     `first_come` serves documents and questions strictly in order of arrival, for benchmarks.
+    Blocks that had to make room are kept in up to `host_budget` bytes of host memory, in
+    `aged_format` if there is one (see `kvstore.tiers.memory`); None is nothing without such a
+    format, where pages of a CPU would only lie in memory twice and pinned memory of a GPU's host is
+    untried, and else 20% of the host's memory.
     KV is also kept in files of at most `disk_budget` bytes in `disk_folder`, for one engine at a
     time; without a folder there are none, and a budget of 0 removes those that are there.
     `tuning_folder` has tables of kernels' constants that go before the shipped ones, for all
@@ -46,6 +59,9 @@ class EngineConfig:
     reading: Reading = "independent"
     kv_format: FormatName = "auto"
     kv_budget: int = 0
+    kv_share: float = 0.0
+    host_budget: int | None = None
+    aged_format: FormatName | None = None
     threads: int = 0
     max_waiting: int = 128
     prefill_chunk: int = 512
@@ -82,9 +98,19 @@ class EngineConfig:
         if self.kv_budget:
             return self.kv_budget
         if self.device == "cpu":
-            return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 0.4)
+            return int(_host_memory() * (self.kv_share or CPU_SHARE))
         device = torch.device(self.device)
         free, _ = torch.cuda.mem_get_info(device)
         # What torch keeps of an engine that was closed is as good as free.
         kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        return int((free + kept) * 0.7)
+        return int((free + kept) * (self.kv_share or GPU_SHARE))
+
+    def resolved_host_budget(self) -> int:
+        """The bytes of host memory for evicted blocks that None stands for on this machine."""
+        if self.host_budget is not None:
+            return self.host_budget
+        return 0 if self.aged_format is None else int(_host_memory() * AGED_SHARE)
+
+
+def _host_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

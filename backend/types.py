@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
-from kvstore.types import DiskCounters
+from kvstore.types import DiskCounters, MemoryCounters
 
 FinishReason = Literal["stop", "length", "cancelled", "repetition", "error"]
 
@@ -131,7 +132,9 @@ class TokenEvent:
 class EngineCounters:
     """Since the engine opened: block look-ups that found KV and that didn't, blocks evicted,
     document tokens that went through the model. `pages_used` of `pages_total` KV pages hold
-    something now. `disk` is None without a disk tier."""
+    something now. `disk` and `memory` are None without such a tier. `dropped`: blocks that left the
+    pool, `lost`: blocks that were asked for and had to be read, both by reason (see
+    `kvstore.tally`)."""
 
     hits: int
     misses: int
@@ -140,3 +143,6 @@ class EngineCounters:
     pages_used: int
     pages_total: int
     disk: DiskCounters | None = None
+    memory: MemoryCounters | None = None
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    lost: Mapping[str, int] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 KVStoreError
 ├── PoolExhausted     more pages asked for than can be freed
 │   └── BlockEvicted  a block that is needed beside others had to make room for them
+├── PinRefused        a document can't be pinned: not known, too large, or no time given
 ├── BadKVFile         a file of pages is damaged, cut, foreign or gone: its text is read again
 ├── KVFolderBusy      another process uses the folder of pages
 └── IntegrityError    the store's own books don't agree: a bug, never a user error
@@ -40,6 +41,10 @@ class BlockEvicted(PoolExhausted):
             "raise the KV budget or ask about less at once",
         )
         self.needed, self.in_use, self.total = total + 1, total, total
+
+
+class PinRefused(KVStoreError):
+    """The document can't be pinned; the message says why and what to do."""
 
 
 class BadKVFile(KVStoreError):

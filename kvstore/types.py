@@ -33,12 +33,14 @@ class KVShape:
 class Block:
     """A block that has been read: its tokens and the pages that hold their KV, in order.
 
-    The last page is filled up to `len(token_ids) % PAGE_TOKENS` tokens (full when 0).
+    The last page is filled up to `len(token_ids) % PAGE_TOKENS` tokens (full when 0). `exact`: the
+    pages are what the model computed, in the pool's format, and not a copy that was aged.
     """
 
     key: bytes
     token_ids: tuple[int, ...]
     pages: tuple[int, ...]
+    exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +66,32 @@ class PageTable:
 
 @dataclass(frozen=True, slots=True)
 class StoreCounters:
-    """Since the store was made: block look-ups that hit and missed, blocks evicted."""
+    """Since the store was made: look-ups of blocks that found them in the pool and that didn't;
+    blocks evicted for others' room; by reason, blocks that left the pool (`dropped`) and blocks
+    that had to be read from their text (`lost`), see `kvstore.tally`."""
 
     hits: int
     misses: int
     evicted: int
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    lost: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryCounters:
+    """The memory tier since it was made. `exact`: blocks come back to the last bit and not from a
+    smaller format. Blocks that came back (`hits`) and that were `kept`; bytes of pages there now,
+    and of the most there can be. By reason, copies `dropped` (`budget`: for others, `forgotten`:
+    their documents were deleted) and evicted blocks that were not kept (`unkept`: `size`, larger
+    than the tier; `aged`, rounded once already; `copy`, no memory for the copy)."""
+
+    exact: bool = True
+    hits: int = 0
+    kept: int = 0
+    bytes_held: int = 0
+    bytes_total: int = 0
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    unkept: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +101,7 @@ class DiskCounters:
     and blocks that were not used, by reason (see `kvstore.errors.BadKVFile`); `unsaved`: blocks
     that were not written, by reason: `budget` (the document is larger than the disk's budget or
     made room for others), `error` (the disk failed), `pressure` (evicted before the disk had
-    time)."""
+    time), `copy` (no memory for the copy), `aged` (evicted, but not what the model computed)."""
 
     hits: int = 0
     misses: int = 0

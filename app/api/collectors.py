@@ -3,7 +3,8 @@ counters and the GPUs' temperatures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import get_args
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -11,7 +12,8 @@ from prometheus_client.registry import Collector
 
 from app.hardware import HeatWatch
 from backend.types import EngineCounters
-from kvstore.types import DiskCounters
+from kvstore.tally import Eviction, Miss
+from kvstore.types import DiskCounters, MemoryCounters
 
 
 class EngineCollector(Collector):
@@ -34,6 +36,27 @@ class EngineCollector(Collector):
         yield CounterMetricFamily(
             "fineprint_kv_blocks_evicted", "KV blocks that made room for others.", now.evicted
         )
+        yield _by_label(
+            "fineprint_kv_blocks_found",
+            "KV blocks found when they were asked for, by where: in the pool, in host memory as "
+            "they were or aged (in a smaller format), on the disk.",
+            "tier",
+            _found(now),
+        )
+        yield _by_label(
+            "fineprint_kv_blocks_lost",
+            "KV blocks that were asked for and had to be read from their text: new ones, ones that "
+            "had made room and are in no tier, ones that a tier had and that were not fit for use.",
+            "reason",
+            {reason: now.lost.get(reason, 0) for reason in get_args(Miss)},
+        )
+        yield _by_label(
+            "fineprint_kv_blocks_dropped",
+            "KV blocks that left the pool: for others' room, for others' room although pinned, "
+            "with their documents.",
+            "reason",
+            {reason: now.dropped.get(reason, 0) for reason in get_args(Eviction)},
+        )
         yield CounterMetricFamily(
             "fineprint_engine_read_tokens",
             "Document tokens that went through the model.",
@@ -43,6 +66,8 @@ class EngineCollector(Collector):
         yield GaugeMetricFamily(
             "fineprint_kv_pages_used", "KV pages that hold something.", now.pages_used
         )
+        if now.memory is not None:
+            yield from _memory(now.memory)
         if now.disk is not None:
             yield from _disk(now.disk)
 
@@ -83,6 +108,46 @@ class HeatCollector(Collector):
         )
 
 
+def _found(now: EngineCounters) -> Mapping[str, int]:
+    found = {"pool": now.hits}
+    if now.memory is not None:
+        found["host" if now.memory.exact else "aged"] = now.memory.hits
+    if now.disk is not None:
+        found["disk"] = now.disk.hits
+    return found
+
+
+def _memory(memory: MemoryCounters) -> Iterator[Metric]:
+    yield CounterMetricFamily(
+        "fineprint_kv_memory_kept", "Evicted KV blocks that were kept in host memory.", memory.kept
+    )
+    held = GaugeMetricFamily(
+        "fineprint_kv_memory_bytes", "Host memory for evicted KV blocks.", labels=("state",)
+    )
+    held.add_metric(("used",), memory.bytes_held)
+    held.add_metric(("free",), memory.bytes_total - memory.bytes_held)
+    yield held
+    yield _by_label(
+        "fineprint_kv_memory_dropped",
+        "KV blocks that left host memory, for others or with their documents.",
+        "reason",
+        memory.dropped,
+    )
+    yield _by_label(
+        "fineprint_kv_memory_unkept",
+        "Evicted KV blocks that were not kept in host memory.",
+        "reason",
+        memory.unkept,
+    )
+
+
+def _by_label(name: str, help_: str, label: str, counts: Mapping[str, int]) -> Metric:
+    family = CounterMetricFamily(name, help_, labels=(label,))
+    for value, count in sorted(counts.items()):
+        family.add_metric((value,), count)
+    return family
+
+
 def _disk(disk: DiskCounters) -> Iterator[Metric]:
     lookups = CounterMetricFamily(
         "fineprint_kv_disk_lookups",
@@ -105,7 +170,4 @@ def _disk(disk: DiskCounters) -> Iterator[Metric]:
         ("refused", "KV files and blocks that were not used.", disk.refused),
         ("unsaved", "KV blocks that were not written.", disk.unsaved),
     ):
-        family = CounterMetricFamily(f"fineprint_kv_disk_{name}", help_, labels=("reason",))
-        for reason, count in sorted(by_reason.items()):
-            family.add_metric((reason,), count)
-        yield family
+        yield _by_label(f"fineprint_kv_disk_{name}", help_, "reason", by_reason)

@@ -370,7 +370,7 @@ def test_a_document_forgotten_while_it_is_made_known_is_not_kept(
     forgetting.join()
     monkeypatch.undo()
     assert engine.progress("raced") is None
-    assert "raced" not in engine._mail.call(lambda: set(engine._store._documents))
+    assert "raced" not in engine._mail.call(lambda: set(engine._store.documents))
 
 
 def test_fp8_layers_share_no_kv_with_dense_ones(tiny_llama: Path) -> None:
