@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from retrieval.clauses import around
 from retrieval.figures import find_figures
 from retrieval.folding import fold_in_place
 from retrieval.kept import kept_by_identity
-from retrieval.sentences import split
+from retrieval.sentences import Span, split
 from retrieval.types import Clause
 
 AmendmentKind = Literal["replaced", "deleted", "changed", "added"]
@@ -32,11 +33,11 @@ _OF = (
 _DONE = r"(?:is|are|shall\s+be|be|was|were|has\s+been)\s+(?:hereby\s+)?(?:further\s+)?"
 _HOW = (
     r"(?P<how>deleted|amended|replaced|restated|superseded|modified|removed|substituted|varied"
-    r"|struck\s+out|revised|changed)(?!\s+from\s+time)"
+    r"|struck\s+out|revised|changed|supplemented)(?!\s+from\s+time)"
 )
 _PASSIVE = re.compile(rf"(?P<ref>{_REF}){_OF},?\s+{_DONE}{_HOW}", re.IGNORECASE)
 _ACTIVE = re.compile(
-    rf"(?P<how>delet|replac|amend|remov|strik|supersed)\w*\s+(?P<ref>{_REF})"
+    rf"(?P<how>delet|replac|amend|remov|strik|supersed|supplement)\w*\s+(?P<ref>{_REF})"
     r"(?:\s*\([^)\n]{0,60}\))?(?:\s+(?:of|to|in)\s+(?:the|this)\s+(?P<of>[^.;:\n]{3,80}?))?"
     r"(?:\s+(?:in\s+its\s+entirety|and\s+replac|and\s+substitut|to\s+read|so\s+as|with|by"
     r"|as\s+follows)|\s*[.:])",
@@ -59,8 +60,15 @@ _IN_BEFORE = re.compile(r"(?:^|[\n.;:)\d]|\band|,)\s*in\s+(?:the\s+)?$", re.IGNO
 _WORDS_IN = re.compile(rf"(?P<ref>{_REF}){_OF},?\s+{_WORDS_DONE}", re.IGNORECASE)
 _WORDS_BEFORE = re.compile(rf"\b{_SAID}{_TEXT}\s(?:in|of)\s+$", re.IGNORECASE)
 """The words "48 hours" in clause 5.5 are replaced by "72 hours"."""
+_ADDED_TO = re.compile(
+    rf"\b{_DONE}(?:added|inserted|appended)\s+(?:immediately\s+)?"
+    r"(?:to|in|into|after|following|at\s+the\s+end\s+of)\s+(?:the\s+end\s+of\s+)?$",
+    re.IGNORECASE,
+)
+"""The following sentence is added at the end of Section 5."""
+_NAMED = re.compile(rf"(?P<ref>{_REF}){_OF}", re.IGNORECASE)
 _ACTIVE_VERB = re.compile(
-    r"\b(?:delet|replac|amend|remov|strik|supersed)\w{0,3}\s+$", re.IGNORECASE
+    r"\b(?:delet|replac|amend|remov|strik|supersed|supplement)\w{0,3}\s+$", re.IGNORECASE
 )
 _NOT_SUBJECT = re.compile(
     r"\b(?:set out|set forth|stated|provided|described|specified|defined|listed|contained"
@@ -80,6 +88,11 @@ _ZH_PASSIVE = re.compile(
     "|(?:予以|全文|整条)?(?P<gone>删除|删去|废止|作废|不再(?:适用|执行)|失效)"
     "(?!\\s*原?[^。；\\n]{0,12}第))"
 )
+_ZH_ADDED = re.compile(
+    _ZH_REF + "[^。；\\n第，,]{0,8}?(?:(?:作|做)(?:如下|以下)?补充"
+    "|补充(?:约定|规定)?(?:为|如下|以下|[：:])|(?:增加|增补|新增|增设)(?:一[款项段句]|如下|以下|下列|内容|第))"
+)
+_ZH_ADDED_BEFORE = re.compile(f"(?:^|[\\s，,。；;：:、)）.对在将于]){_ZH_OF}$")
 _ZH_OWNER = re.compile(f"(?:将|把|对)?{_ZH_OF}$")
 _ZH_ACTIVE = re.compile(
     f"(?:(?P<gone>删去|删除|刪除|取消|废止)|(?:以|用)[^。；\\n]{{1,60}}?(?:替换|代替|取代)){_ZH_OF}$"
@@ -107,20 +120,26 @@ _CONDITION = re.compile(
 @dataclass(frozen=True, slots=True)
 class Amendment:
     """`text[start:end]` changes the clause `target` (normal form, §12.3). `elsewhere`: it speaks of
-    another document; None when its wording does not tell."""
+    another document; None when its wording does not tell. `of_amendment`: what it changes is an
+    amendment itself ("Section 3 of the First Amendment")."""
 
     target: str
     kind: AmendmentKind
     start: int
     end: int
     elsewhere: bool | None
+    of_amendment: bool = False
 
+
+def is_amendment(text: str) -> bool:
+    """Whether a document calls itself an amendment, at its start."""
+    return bool(_AMENDING_TITLE.search(text[:_TITLE_CHARS]))
 
 
 @kept_by_identity(32)
 def find_amendments(text: str, clauses: tuple[Clause, ...]) -> tuple[Amendment, ...]:
     """Every amendment that `text` states, in order. `clauses` is its outline."""
-    amending = bool(_AMENDING_TITLE.search(text[:_TITLE_CHARS]))
+    amending = is_amendment(text)
     found: list[Amendment] = []
     for said in (*_english(text), *_chinese(text)):
         reference = fold_in_place(said.reference)
@@ -137,7 +156,10 @@ def find_amendments(text: str, clauses: tuple[Clause, ...]) -> tuple[Amendment, 
         ):
             elsewhere = False
         kind = said.kind or _kind(text[said.start : end].lower())
-        found.append(Amendment(target, kind, start, end, elsewhere))
+        of_amendment = bool(_AMENDING_TITLE.search(said.owner))
+        if of_amendment:
+            elsewhere = True
+        found.append(Amendment(target, kind, start, end, elsewhere, of_amendment))
     return tuple(sorted(found, key=lambda amendment: amendment.start))
 
 
@@ -168,6 +190,11 @@ def _english(text: str) -> Iterator[_Said]:
                 continue
         if match is not None and not _CONDITION.search(before):
             yield _Said(start, match.end(), match["ref"], match["of"] or "")
+            continue
+        added, named = _ADDED_TO.search(before), _NAMED.match(text, place.start())
+        if added and named and not _CONDITION.search(before[: added.start()]):
+            begin = place.start() - (len(before) - added.start())
+            yield _Said(begin, named.end(), named["ref"], named["of"] or "", "added")
 
 
 def _words_changed(text: str, start: int) -> _Said | None:
@@ -195,6 +222,12 @@ def _chinese(text: str) -> Iterator[_Said]:
             if not _CONDITION.search(line[: active.start()]):
                 yield _Said(start, place.end(), place["ref"], active["of"] or "", kind)
             continue
+        added = _ZH_ADDED_BEFORE.search(line)
+        match = _ZH_ADDED.match(text, place.start()) if added else None
+        if added and match and not _CONDITION.search(line[: added.start()]):
+            start = place.start() - (len(line) - added.start())
+            yield _Said(start, match.end(), place["ref"], added["of"] or "", "added")
+            continue
         match = _ZH_PASSIVE.match(text, place.start())
         owner = _ZH_OWNER.search(line)
         if match is None or owner is None or _CONDITION.search(line[: owner.start()]):
@@ -214,6 +247,8 @@ def _kind(said: str) -> AmendmentKind:
             return "changed"
         if re.search(r"\bby (?:adding|inserting)\b|\bto (?:add|insert|include)\b", head):
             return "added"
+    if "supplement" in head and not re.search(r"amended|replac|restat|supersed|delet", head):
+        return "added"
     if re.search(r"replac|read|substitut|restat|supersed|as follows", head):
         return "replaced"
     if re.search(r"delet|remov|struck|strike", head):
@@ -224,16 +259,16 @@ def _kind(said: str) -> AmendmentKind:
 def _extent(text: str, clauses: Sequence[Clause], start: int, end: int) -> tuple[int, int]:
     """The sentence of the amendment, with the new text behind a colon: up to the end of its clause,
     of the quotation, or the next amendment's clause."""
-    holder = [clause for clause in clauses if clause.start <= start < clause.end]
-    inner = max(holder, key=lambda clause: clause.start) if holder else None
+    inner = around(clauses, start)
     limit = min(inner.end if inner else len(text), start + _MAX_CHARS)
     begin = start
-    for span in split(text, max(inner.start if inner else 0, start - 300), limit):
-        if span[0] <= start < span[1]:
-            begin, stop = span
-            break
-    else:
-        stop = end
+    left = max(inner.start if inner else 0, start - 300)
+    # Most sentences are short: the whole stretch is cut only for those that are not.
+    near = min(limit, end + 200)
+    found = _sentence(text, start, left, near)
+    if near < limit and (found is None or found[1] >= near - 4):
+        found = _sentence(text, start, left, limit)
+    begin, stop = found or (start, end)
     tail = text[stop - 1 : min(limit, stop + 2)] + text[end:stop]
     if re.search(r"[:：]\s*$|[:：]", text[end:stop].rstrip()[-1:]) or re.search(
         r"(?:as follows|read|following|如下|为)\s*[:：]?\s*$", text[begin:stop].rstrip(" .")
@@ -245,6 +280,11 @@ def _extent(text: str, clauses: Sequence[Clause], start: int, end: int) -> tuple
         if quoted and opened and closing:
             stop += closing.end()
     return begin, stop
+
+
+def _sentence(text: str, start: int, left: int, right: int) -> Span | None:
+    """The sentence of `text[left:right]` around a place."""
+    return next((span for span in split(text, left, right) if span[0] <= start < span[1]), None)
 
 
 def _new_text(text: str, clauses: Sequence[Clause], start: int, limit: int) -> int:

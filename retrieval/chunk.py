@@ -8,7 +8,7 @@ does not know the question: what belongs together is read from the outline alone
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -121,7 +121,7 @@ def _cut(text: str, start: int, end: int, max_chars: int) -> list[tuple[int, int
         left = end - at
         aim = at + left // -(-left // max_chars)
         limit = at + max_chars
-        inside = [place for place in places if at + max_chars // 4 <= place <= limit]
+        inside = places[bisect_left(places, at + max_chars // 4) : bisect_right(places, limit)]
         place = min(inside, key=lambda p: abs(p - aim)) if inside else _weak_cut(text, at, limit)
         pieces.append((at, place))
         at = place

@@ -9,6 +9,7 @@ and indents are not looked at.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,8 @@ _RELATIVE = 10
 _MAX_TITLE = 80
 _ATTACHMENT = re.compile(r"(?:schedule|annex|appendix|exhibit|attachment)\b", re.IGNORECASE)
 _FEW_NUMBERS = 4
+_YEARS = 1000
+"""Numbers from here on may be years."""
 
 
 @dataclass(slots=True)
@@ -113,7 +116,8 @@ class _Builder:
                     return place if len(entry.path) == 2 else None
             if entry.style == "article" and len(path) > 1 and entry.path == path[:-1]:
                 return place + 1 if path[-1] <= 2 else None
-        if candidate.inline:
+        # A number like a year only continues a sequence.
+        if candidate.inline or path[0] >= _YEARS:
             return None
         if all(part == 1 for part in path):
             same = [i for i, entry in enumerate(self._stack) if entry.style == "dotted"]
@@ -150,9 +154,10 @@ def outline(text: str) -> tuple[Clause, ...]:
 
     Capitalised headings are used only in texts with fewer than four numbered clauses.
     """
-    found = _build(text, list(candidates(text)))
+    offered = list(candidates(text))
+    found = _build(text, offered)
     if len(found) < _FEW_NUMBERS:
-        merged = sorted([*candidates(text), *capital_headings(text)], key=lambda c: c.start)
+        merged = sorted([*offered, *capital_headings(text)], key=lambda c: c.start)
         found = _build(text, merged)
     clauses: list[Clause] = []
     ends = _ends(found, len(text))
@@ -217,10 +222,20 @@ def label(clauses: Sequence[Clause], index: int) -> str:
     return "".join(parts) or clauses[index].title
 
 
+def around(clauses: Sequence[Clause], offset: int) -> Clause | None:
+    """The innermost clause around a place, None outside of all."""
+    at: int | None = bisect_right(clauses, offset, key=lambda clause: clause.start) - 1
+    if at is not None and at < 0:
+        return None
+    while at is not None and offset >= clauses[at].end:
+        at = clauses[at].parent
+    return None if at is None else clauses[at]
+
+
 def label_at(clauses: Sequence[Clause], offset: int) -> str | None:
     """How the innermost clause around a place is cited; None outside of all clauses.
 
     A chunk may join several small clauses, so a quote is cited by its own place.
     """
-    inside = [clause.index for clause in clauses if clause.start <= offset < clause.end]
-    return (label(clauses, inside[-1]) or None) if inside else None
+    inside = around(clauses, offset)
+    return None if inside is None else label(clauses, inside.index) or None

@@ -13,11 +13,14 @@ _ENTRY = re.compile(
     r"(?:^|\s)\d{1,2}(?:\.\d{1,2}){0,2}\.?\s+[A-Z][A-Za-z'’,/&() -]{2,80}?\s+\d{1,3}(?=\s|$)"
 )
 _ENTRIES = 2
+_TAIL = 60
+"""Characters at the end of a line that tell."""
 
 
 def is_contents_line(line: str) -> bool:
     """Whether a line has dot leaders and a page number."""
-    return bool(_LEADERS.search(line))
+    # Leaders of any length end in some; a line of a million dots is not looked at a million times.
+    return bool(_LEADERS.search(line[-_TAIL:]))
 
 
 def is_contents(text: str) -> bool:

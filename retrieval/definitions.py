@@ -81,11 +81,11 @@ def find_definitions(text: str) -> tuple[Definition, ...]:
     stated = [(match, True) for match in _stated(text)]
     for match, says in (*stated, *((match, False) for match in _NAMED.finditer(text))):
         name = next(filter(None, match.groups()), "").strip(" ,.，。")
-        if len(name) < 2 or _NO_TERM.fullmatch(name):
+        if name in found or len(name) < 2 or _NO_TERM.fullmatch(name):
             continue
         at = match.start() + len(match[0]) - len(match[0].lstrip())
         span = _sentence(text, at, match.end(), whole=not says)
-        found.setdefault(name, Definition(name, *span, says))
+        found[name] = Definition(name, *span, says)
     return tuple(sorted(found.values(), key=lambda definition: definition.start))
 
 

@@ -32,13 +32,13 @@ _LINE = re.compile(
         \s+(?P<atn>[A-Z0-9]{{1,4}}(?:[-.][A-Z0-9]{{1,3}})*)\b)
   | (?P<article>(?P<arw>ARTICLE|Article|SECTION|Section|CLAUSE|Clause|PART|Part|CHAPTER|Chapter)
         \s*[-–]?\s*(?P<arn>\d+(?:\.\d+)*|[IVXL]+)\b\.?)
-  | (?P<han>(?P<hn>{_N}{{1,4}})\s?[、.．])
+  | (?P<han>(?P<hn>{_N}{{1,7}})\s?[、.．])
   | (?P<han_paren>\((?P<hpn>{_N}{{1,3}})\))
   | (?P<circle>[\u2460-\u2473])
   | (?P<digit_paren>\((?P<dpn>\d{{1,2}})\))
   | (?P<letter_paren>\((?P<lpn>[a-z]{{1,4}}|[A-Z]{{1,3}})\))
-  | (?P<dotted>(?P<dn>\d{{1,3}}(?:\.\d{{1,3}}){{1,4}})(?:\.|、)?)
-  | (?P<single>(?P<sn>\d{{1,3}})\s?(?:\.(?!\d)|、|．))
+  | (?P<dotted>(?P<dn>\d{{1,4}}(?:\.\d{{1,3}}){{1,4}})(?:\.|、)?)
+  | (?P<single>(?P<sn>\d{{1,4}})\s?(?:\.(?!\d)|、|．))
   | (?P<half>(?P<hfn>\d{{1,2}}|[a-z])\)(?!\)))
     """,
     re.VERBOSE,
@@ -65,8 +65,12 @@ _INLINE = re.compile(
 _LINE_START = re.compile(r"^[^\S\n]*", re.MULTILINE)
 
 
-_LINE_CHARS = 1000
-"""Of a line that are looked at behind its number; a longer one is no line of a contents."""
+_MOST = 10_000
+"""Numbers of four digits are clauses where they continue a sequence; else they are years."""
+_LINE_CHARS = 300
+"""Of a line that are looked at behind its number."""
+_TOC_CHARS = 60
+"""At the end of a line that tell a line of a contents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,21 +198,19 @@ def _candidate(source: str, text: str, start: int, inline: bool) -> Candidate | 
     if match is None:
         return None
     kind = match.lastgroup or ""
-    line_end = text.find("\n", match.end())
-    line_end = line_end if line_end >= 0 else len(text)
-    rest = text[match.end() : min(line_end, match.end() + _LINE_CHARS)]
+    rest = text[match.end() : match.end() + _LINE_CHARS].split("\n", 1)[0]
     previous = text[max(0, start - 120) : start].rstrip()
     before = previous[previous.rfind("\n") + 1 :]
     if inline and kind not in ("dotted", "single", "article"):
         return None
     # "7. Break clause" ends in a word of reference, and 7.1 below it is a clause all the same.
     headed = kind == "dotted" and _is_heading_of(before, match["dn"])
-    if _is_reference(kind, rest, before, headed=headed) or _TOC.search(rest):
+    if _is_reference(kind, rest, before, headed=headed) or _TOC.search(rest[-_TOC_CHARS:]):
         return None
     readings = tuple(
         (style, path)
         for style, path in _readings(match)
-        if style == "attachment" or all(0 < part < 2000 for part in path)
+        if style == "attachment" or all(0 < part < _MOST for part in path)
     )
     if not readings:
         return None

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from retrieval.clauses import around
 from retrieval.contents import is_contents_line
 from retrieval.facts import FactKind, find_facts
 from retrieval.folding import fold, fold_in_place
@@ -118,6 +119,9 @@ class Scanner:
         self._folded = fold_in_place(text)
         self._starts = [clause.start for clause in clauses]
         self._words: list[Word] | None = None
+        self._lines: list[int] | None = None
+        self._in_lists: dict[int, bool] = {}
+        self._cut: dict[Span, tuple[list[int], tuple[Span, ...]]] = {}
 
     def mentions(self, wording: Wording) -> tuple[Place, ...]:
         """Every clause that holds one of the alternatives, in the order of the document."""
@@ -220,9 +224,14 @@ class Scanner:
 
     def _in_contents(self, position: int) -> bool:
         """Whether the line of a place is one of a table of contents."""
-        end = self._text.find("\n", position)
-        start = self._text.rfind("\n", 0, position) + 1
-        return is_contents_line(self._text[start : end if end >= 0 else None])
+        if self._lines is None:
+            breaks = (match.end() for match in re.finditer("\n", self._text))
+            self._lines = [0, *breaks, len(self._text) + 1]
+        at = bisect_right(self._lines, position) - 1
+        if at not in self._in_lists:
+            line = self._text[self._lines[at] : self._lines[at + 1] - 1]
+            self._in_lists[at] = is_contents_line(line)
+        return self._in_lists[at]
 
     def _region(self, position: int) -> Span:
         """The stretch between the clause starts around a place."""
@@ -233,20 +242,17 @@ class Scanner:
 
     def _sentence(self, span: Span) -> Span:
         region = self._region(span[0])
-        # Long stretches without clauses are cut from a paragraph border near the place.
-        near = self._text.rfind("\n\n", region[0], max(region[0], span[0] - 1500))
-        start = near + 2 if near >= 0 else region[0]
-        end = min(region[1], span[1] + 3000)
-        for sentence in split(self._text, start, end):
-            if sentence[0] <= span[0] < sentence[1]:
-                return sentence
+        # Once a region: many mentions in one of a million characters would cut it again and again.
+        if region not in self._cut:
+            sentences = split(self._text, *region)
+            self._cut[region] = [start for start, _ in sentences], sentences
+        starts, sentences = self._cut[region]
+        at = bisect_right(starts, span[0]) - 1
+        if at >= 0 and span[0] < sentences[at][1]:
+            return sentences[at]
         line_end = self._text.find("\n", span[1])
         return span[0], line_end if 0 <= line_end < region[1] else region[1]
 
     def _clause_at(self, position: int) -> int | None:
-        at: int | None = bisect_right(self._starts, position) - 1
-        if at is None or at < 0:
-            return None
-        while at is not None and position >= self._clauses[at].end:
-            at = self._clauses[at].parent
-        return at
+        clause = around(self._clauses, position)
+        return None if clause is None else clause.index

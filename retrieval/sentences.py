@@ -29,8 +29,11 @@ _ITEM = re.compile(
 _FINAL = re.compile(r"[。！？!?.;；:：][\"”’'」』）)\]]*\s*$")
 _HAN = re.compile("[\u3400-\u9fff]")
 _LAST_WORD = re.compile(r"([A-Za-z][A-Za-z.]*)$")
+_QUOTED_NUMBER = re.compile(r"[\"“「]\s?\d{1,3}(?:\.\d{1,3})*$")
 _SEMICOLON = re.compile(r"[；;]\s*")
 _HARD_WRAP_EN, _HARD_WRAP_ZH = 45, 26
+_NUMBER_CHARS = 60
+"""Characters at the start of a sentence that may be nothing but its number."""
 
 
 def _ends_sentence(text: str, start: int, stop: re.Match[str], end: int) -> bool:
@@ -59,8 +62,15 @@ def _ends_sentence(text: str, start: int, stop: re.Match[str], end: int) -> bool
             ) and (len(name) > 1 and name not in ("no", "nos", "mr", "mrs", "ms", "dr", "v", "vs"))
         return not rest[:1].islower() or "\n\n" in text[after : after + 4]
     number = re.search(r"(?:^|\s)[(]?\d+(?:\.\d+)*$", before)
+    # replaced by: "3. The Buyer": the number opens what is quoted.
+    if _QUOTED_NUMBER.search(before):
+        return False
     # "4. Payment": the stop belongs to the number when nothing else stands before it.
-    return not (number and not text[start : stop.start()].strip(" \t\u3000\n0123456789.("))
+    # A row of figures is no number of a clause, however long it is.
+    short = stop.start() - start < _NUMBER_CHARS
+    return not (
+        number and short and not text[start : stop.start()].strip(" \t\u3000\n0123456789.(")
+    )
 
 
 def _ends_line(text: str, start: int, place: int, end: int) -> bool:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from app.answer.citations import cite
 from app.types import AskOptions, Citation, CitationRole
 from retrieval import tokens
-from retrieval.amendments import Amendment, amendments_of, find_amendments
-from retrieval.clauses import label, path
+from retrieval.amendments import Amendment, amendments_of, find_amendments, is_amendment
+from retrieval.clauses import around, label, path
 from retrieval.contents import is_contents
 from retrieval.coverage import coverage
 from retrieval.deciding import deciding_definitions
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from app.documents import LoadedDocument
 
 MAX_REFERENCES, MAX_DEFINITIONS = 2, 2
+MAX_CHAIN = 4
+"""Amendments of amendments that are followed."""
 _WHOLE = {"en": 420, "zh": 220}
 """Characters up to which a clause is shown whole; of a longer one the best sentence is."""
 
@@ -107,13 +109,30 @@ class Attachments:
         for (citation, place), amending in zip(listed, changes, strict=True):
             if any(place.overlaps(other) for other in brought):
                 continue
-            for newer, _ in amending:
-                bring(newer, "amendment", replaced=False)
+            for newer, again in self._chain_of(amending):
+                bring(newer, "amendment", replaced=again)
             shown.append((replace(citation, replaced=any(gone for _, gone in amending)), place))
-            for older, gone in self._amended(place):
+            for older, gone in self._older_of(place):
                 # What is only added to stays in force: it is no amendment, but referred to by one.
                 bring(older, "amendment" if gone else "reference", replaced=gone)
         return shown
+
+    def _chain_of(
+        self, amending: Sequence[tuple[_Place, bool]], depth: int = 1
+    ) -> Iterator[tuple[_Place, bool]]:
+        """The amendments of a place with those that amend them in turn, the newest first, and
+        whether each is replaced itself."""
+        for place, _ in amending:
+            newer = list(self._amending(place)) if depth < MAX_CHAIN else []
+            yield from self._chain_of(newer, depth + 1)
+            yield place, any(gone for _, gone in newer)
+
+    def _older_of(self, place: _Place, depth: int = 1) -> Iterator[tuple[_Place, bool]]:
+        """What a place amends, what that amends in turn, and so on, the newest first."""
+        for older, gone in self._amended(place):
+            yield older, gone
+            if depth < MAX_CHAIN:
+                yield from self._older_of(older, depth + 1)
 
     def _answering(self, place: _Place) -> CitationRole | None:
         """`answer` for what is an answer as well: it stays one."""
@@ -134,8 +153,18 @@ class Attachments:
                 find_amendments(document.text, document.clauses), numbers, same_document=same
             ):
                 where = _Place(number, amendment.start, amendment.end)
-                if not where.overlaps(place):
+                if not where.overlaps(place) and self._may_change(amendment, own, same=same):
                     yield where, amendment.kind != "added"
+
+    def _may_change(self, amendment: Amendment, document: LoadedDocument, *, same: bool) -> bool:
+        """Whether an amendment can mean `document`: "Section 3 of the First Amendment" means an
+        amendment, and "Section 3" none as long as there is a contract beside it."""
+        if same:
+            return True
+        amends = is_amendment(document.text)
+        if amendment.of_amendment or not amends:
+            return amendment.of_amendment == amends
+        return all(is_amendment(other.text) for other in self._documents)
 
     def _amended(self, place: _Place) -> Iterator[tuple[_Place, bool]]:
         """The clauses that an answer amends, and whether it replaces their text."""
@@ -145,7 +174,9 @@ class Attachments:
                 continue
             for number, document in enumerate(self._documents):
                 same = number == place.document
-                if amendment.elsewhere is same:
+                if amendment.elsewhere is same or not self._may_change(
+                    amendment, document, same=same
+                ):
                     continue
                 clause = self._old_clause(document, amendment, same_document=same)
                 if clause is not None:
@@ -217,10 +248,8 @@ class Attachments:
 
 def _chain(document: LoadedDocument, position: int) -> tuple[Clause, ...]:
     """The clauses around a place, outermost first."""
-    inside = [clause for clause in document.clauses if clause.start <= position < clause.end]
-    if not inside:
-        return ()
-    return path(document.clauses, max(inside, key=lambda clause: clause.start).index)
+    inside = around(document.clauses, position)
+    return () if inside is None else path(document.clauses, inside.index)
 
 
 def _within(document: LoadedDocument, place: _Place) -> Iterator[Clause]:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from app.types import Citation, NearestClause
-from retrieval.clauses import label
+from retrieval.clauses import label_at
 from retrieval.types import DocumentPage, Hit
 
 if TYPE_CHECKING:
@@ -61,10 +61,7 @@ def clause_at(document: LoadedDocument, position: int) -> str | None:
 
     A chunk may join several small clauses, so its own clause number would not do.
     """
-    inside = [clause for clause in document.clauses if clause.start <= position < clause.end]
-    if not inside:
-        return None
-    return label(document.clauses, max(inside, key=lambda clause: clause.start).index) or None
+    return label_at(document.clauses, position)
 
 
 def nearest_clauses(

@@ -103,3 +103,43 @@ def test_words_of_a_clause_are_changed(said: str, target: str, kind: str) -> Non
 )
 def test_words_of_a_clause_that_stay_are_no_amendment(text: str) -> None:
     assert find_amendments(text, ()) == ()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'Section 5.2 is supplemented by the following sentence: "It may be renewed once."',
+        "Section 5.2 of the Agreement is hereby supplemented as follows: It may be renewed once.",
+        'The following sentence is added at the end of Section 5.2: "It may be renewed once."',
+        "A new paragraph is inserted after Section 5.2.",
+        "The Parties supplement Section 5.2 with the following: It may be renewed once.",
+        "原合同第五条补充如下：期满可续签一次。",
+        "对第五条作如下补充：期满可续签一次。",
+        "在第五条中增加以下内容：期满可续签一次。",
+        "第五条后增加一款：期满可续签一次。",
+    ],
+)
+def test_what_is_added_to_stays_in_force(said: str) -> None:
+    text = f"AMENDMENT\n\n1. {said}\n" if said.isascii() else f"补充协议\n一、{said}\n"
+    (found,) = find_amendments(text, outline(text))
+    assert (found.kind, found.elsewhere) == ("added", True)
+    assert found.target == ("§5.2" if said.isascii() else "§5")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "乙方应按第五条补充如下材料。",
+        "未经同意，不得对第五条作如下补充。",
+        "The Agent shall add to Section 5 of its manual the words of the Buyer.",
+        "if anything is added to Section 5",
+    ],
+)
+def test_what_only_sounds_like_an_addition_is_none(text: str) -> None:
+    assert find_amendments(text, ()) == ()
+
+
+def test_an_amendment_of_an_amendment_says_so() -> None:
+    text = "SECOND AMENDMENT\n\n1. Section 3 of the First Amendment is deleted in its entirety.\n"
+    (found,) = find_amendments(text, outline(text))
+    assert (found.target, found.elsewhere, found.of_amendment) == ("§3", True, True)

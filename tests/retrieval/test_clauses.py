@@ -172,3 +172,18 @@ def test_a_heading_that_ends_in_a_word_of_reference_keeps_its_clauses() -> None:
         "7. Break\nThe Tenant may end this Lease as provided in clause\n7.1 of the Terms.\n8. End\n"
     )
     assert [clause.number for clause in outline(text)] == ["7.", "8."]
+
+
+def test_clauses_are_numbered_beyond_a_thousand_and_years_are_no_clauses() -> None:
+    english = outline("\n".join(f"{n}. The Party shall act." for n in range(1, 2101)))
+    assert [clause.number for clause in english] == [f"{n}." for n in range(1, 2101)]
+    chinese = outline("\n".join(f"第{n}条 双方应当履行。" for n in range(1, 2101)))
+    assert chinese[-1].number == "第2100条"
+    years = "1. Term\nIt runs until\n2015. Payment\n2015.1 is late.\n2. Fee\n1999. Year\n"
+    assert [clause.number for clause in outline(years + "3. Law\n4. Tax\n")] == [
+        "1.",
+        "2.",
+        "3.",
+        "4.",
+    ]
+    assert outline("2015. Payment\n2016. Fee\n") == ()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from retrieval import scan
 from retrieval.clauses import outline
 from retrieval.scan import Scanner, wordings
+from retrieval.sentences import split
 
 CONTRACT = """1. Insurance
 1.1 The Supplier shall insure the Goods.
@@ -97,3 +100,18 @@ def test_nothing_is_left_out(words: list[str]) -> None:
         assert sum(place.count for place in places) == len(re.findall(wanted, text))
         for place in places:
             assert wanted in text[place.start : place.end]
+
+
+def test_a_long_stretch_is_cut_into_sentences_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    cut = []
+
+    def counted(text: str, *place: int) -> tuple[tuple[int, int], ...]:
+        cut.append(place)
+        return split(text, *place)
+
+    monkeypatch.setattr(scan, "split", counted)
+    text = "The fee is due. It is USD 5.\n" * 500
+    places = Scanner(text, ()).mentions(wordings("fee", "en", broad=False)[0])
+    assert len(places) == 500
+    assert {text[place.start : place.end] for place in places} == {"The fee is due."}
+    assert len(cut) == 1

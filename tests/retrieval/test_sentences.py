@@ -86,3 +86,10 @@ def test_spans_are_ordered_and_lose_only_space(text: str) -> None:
     assert "".join("".join(text[a:b].split()) for a, b in spans) == "".join(text.split())
     assert all(a < b and not text[a].isspace() and not text[b - 1].isspace() for a, b in spans)
     assert all(left[1] <= right[0] for left, right in zip(spans, spans[1:], strict=False))
+
+
+def test_a_row_of_numbers_is_cut_and_a_clause_number_is_not() -> None:
+    text = "1. " * 400
+    assert max(end - start for start, end in split(text)) < 100
+    said = 'Section 1 is replaced by the following: "1. The Buyer pays within 60 days."'
+    assert sentences(said) == [said]

@@ -167,6 +167,42 @@ def test_a_clause_that_is_only_added_to_is_not_called_an_amendment() -> None:
     assert "Amendment: “3.1" not in answer.answer
 
 
+FIRST = """FIRST AMENDMENT TO THE SUPPLY AGREEMENT
+
+1. Section 3.1 of the Supply Agreement is deleted and replaced by the following: "3.1 The Buyer
+pays each invoice within 45 days after receipt."
+
+2. Section 6 of the Supply Agreement is supplemented by the following: "Cover is worldwide."
+"""
+SECOND = """SECOND AMENDMENT TO THE SUPPLY AGREEMENT
+
+1. Section 1 of the First Amendment is deleted and replaced by the following: "1. The Buyer pays
+each invoice within 60 days after receipt."
+"""
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
+def test_an_amendment_of_an_amendment_is_shown_with_both(order: tuple[int, ...]) -> None:
+    three = [(CONTRACT, "contract.txt"), (FIRST, "first.txt"), (SECOND, "second.txt")]
+    question = "Within how many days must the Buyer pay an invoice?"
+    answer = asked(question, *(three[at] for at in order))
+    places = {
+        days: next(at for at, c in enumerate(answer.citations) if f"{days} days" in c.quote)
+        for days in (60, 45, 30)
+    }
+    assert places[60] < places[45] < places[30]
+    assert [answer.citations[at].replaced for at in places.values()] == [False, True, True]
+
+
+def test_a_clause_of_the_contract_is_not_amended_by_an_amendment_of_an_amendment() -> None:
+    second = SECOND.replace("Section 1 of", "Section 3.1 of")
+    answer = asked(
+        "Within how many days must the Buyer pay an invoice?",
+        (CONTRACT, "contract.txt"), (second, "second.txt"), quotes=1,
+    )  # fmt: skip
+    assert not any(c.replaced for c in answer.citations if c.document == "contract.txt")
+
+
 def test_chinese_amendments_and_references() -> None:
     both = ((CHINESE, "合同.txt"), (CHINESE_AMENDMENT, "补充协议.txt"))
     answer = asked("保险费由谁承担？", *both)
