@@ -1,7 +1,9 @@
 """The real server of page, REST API, storage and retrieval, with an engine that reads nothing: for
 what the page must show, whatever a model says.
 
-    python scripted_server.py PORT DATA_FOLDER
+    python scripted_server.py PORT DATA_FOLDER [keys]
+
+With `keys` the server asks for API keys; `fineprint keys` makes them.
 
 A question that begins with "Slowly" is answered word by word for half a minute, unless stopped.
 Each block of a document takes PACE seconds to "read".
@@ -22,7 +24,7 @@ from app.api import create_app
 from app.ask import ask
 from app.events import AnswerCompleted, AnswerDelta, AnswerEvent, AnswerFailed
 from app.services import open_services
-from app.settings import Settings
+from app.settings import ApiKeyUse, Settings
 from app.types import AskOptions
 from ui.app import mount
 
@@ -68,14 +70,15 @@ def fake_engine() -> Any:
     return Reading(pace=PACE)
 
 
-def main(port: int, folder: Path) -> None:
+def main(port: int, folder: Path, *, keys: bool) -> None:
     """Serve until stopped."""
-    settings = Settings(data_dir=folder, heartbeat_s=0.5)
+    needed: ApiKeyUse = "required" if keys else "off"
+    settings = Settings(data_dir=folder, heartbeat_s=0.5, api_keys=needed)
     with open_services(settings, engine=fake_engine(), serve=True) as services:
         app = create_app(services, asker=slow_asker, local_only=True)
-        mount(app, f"http://127.0.0.1:{port}/api/v1")
+        mount(app, f"http://127.0.0.1:{port}/api/v1", keys=keys)
         uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]))
+    main(int(sys.argv[1]), Path(sys.argv[2]), keys="keys" in sys.argv[3:])
