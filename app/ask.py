@@ -30,7 +30,15 @@ from app.events import (
     CoverageChanged,
 )
 from app.followup import standalone
-from app.framework import coverage, cut_short, is_whole, settle, wait_until_read
+from app.framework import (
+    coverage,
+    cut_short,
+    is_whole,
+    leave_unsettled,
+    settle,
+    wait_until_read,
+    will_be_read,
+)
 from app.opening import open_answer, open_list, tell
 from app.phrasing import NO_PHRASING, Phrasing, phrase
 from app.refusal import nearest, refusal
@@ -73,7 +81,7 @@ def ask(
 
     A question that leans on `history` is looked for in the standalone form that `AnswerCreated`
     tells. `search` finds the evidence; an evaluation puts controls in its place. `until_read`: an
-    answer that comes before its documents were read is told as a framework, and confirmed or
+    answer that comes while its documents are being read is told as a framework, and confirmed or
     revised when they are; otherwise it ends at once and says that reading goes on. Raises
     BadQuestion before the first event for a question that is empty or too long, and lets
     retrieval's errors through. An error of the engine leaves the quoted answer standing and is told
@@ -98,12 +106,16 @@ def ask(
             started, rewritten, preliminary=preliminary,
         )  # fmt: skip
 
-    answer = yield from draft(preliminary=until_read)
-    if until_read and not is_whole(answer.coverage) and not stop.is_set():
+    staying = until_read and will_be_read(engine, documents)
+    answer = yield from draft(preliminary=staying)
+    if staying and not is_whole(answer.coverage) and not stop.is_set():
         yield AnswerFramework(answer.coverage, answer.status)
         yield from wait_until_read(engine, documents, stop)
+        read = coverage(engine, documents)
         if stop.is_set():
-            answer = cut_short(answer, coverage(engine, documents))
+            answer = cut_short(answer, read)
+        elif not is_whole(read):
+            answer = yield from leave_unsettled(answer, read)
         else:
             answer = yield from settle(answer, draft(preliminary=False))
     yield CoverageChanged(answer.coverage)

@@ -12,7 +12,8 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from app.events import AnswerConfirmed, AnswerEvent, AnswerRevised, CoverageChanged
+from app.answer import wording
+from app.events import AnswerConfirmed, AnswerDelta, AnswerEvent, AnswerRevised, CoverageChanged
 from app.types import Answer, Coverage
 
 if TYPE_CHECKING:
@@ -42,6 +43,12 @@ def coverage(engine: AnyEngine, documents: Sequence[LoadedDocument]) -> Coverage
 def is_whole(read: Coverage) -> bool:
     """Everything was read."""
     return read.read_tokens >= read.total_tokens
+
+
+def will_be_read(engine: AnyEngine, documents: Sequence[LoadedDocument]) -> bool:
+    """Whether something is left to read and somebody is reading it; a document that is read only on
+    demand never will be."""
+    return not is_whole(coverage(engine, documents)) and _under_way(engine, documents)
 
 
 def wait_until_read(
@@ -96,6 +103,15 @@ def settle(
     yield AnswerRevised(answer.coverage, changed)
     yield from events
     return answer
+
+
+def leave_unsettled(first: Answer, read: Coverage) -> Generator[AnswerEvent, None, Answer]:
+    """Reading ended before its end, so the first answer stands, and says how far it goes."""
+    if first.status == "not_found":
+        return replace(first, coverage=read)
+    notice = "\n\n" + wording.still_reading(first.language, read)
+    yield AnswerDelta(notice, "notice")
+    return replace(first, answer=first.answer + notice, status="partial", coverage=read)
 
 
 def cut_short(first: Answer, read: Coverage) -> Answer:

@@ -123,10 +123,17 @@ class Api:
     async def ask(
         self, question: str, document_ids: list[str], conversation_id: str | None
     ) -> AsyncGenerator[StreamEvent, None]:
-        """The events of an answer. The first is `answer.accepted` with the answer's `id`, made
-        here from the reply's head so that a waiting answer can be stopped. Closing the iterator
-        leaves the stream, which cancels the answer on the server after a short grace."""
-        body: Json = {"question": question, "document_ids": document_ids, "stream": True}
+        """The events of an answer, which is settled only when the documents are read: one that
+        comes before is a framework until then. The first event is `answer.accepted` with the
+        answer's `id`, made here from the reply's head so that a waiting answer can be stopped.
+        Closing the iterator leaves the stream, which cancels the answer on the server after a
+        short grace."""
+        body: Json = {
+            "question": question,
+            "document_ids": document_ids,
+            "stream": True,
+            "until_read": True,
+        }
         if conversation_id is not None:
             body["conversation_id"] = conversation_id
         answer_id, seen, over = "", 0, False

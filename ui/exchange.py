@@ -9,7 +9,10 @@ from typing import Literal
 from ui.client import Json
 from ui.events import StreamEvent
 
-Phase = Literal["waiting", "searching", "writing", "done", "failed", "cancelled"]
+Phase = Literal["waiting", "searching", "writing", "reading", "done", "failed", "cancelled"]
+Stand = Literal["", "framework", "confirmed", "revised"]
+"""What an answer is that came before its document was read: a framework, and then what became of
+it. Empty for an answer from a document that was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,8 @@ class Piece:
 class Exchange:
     """A question and its answer as far as it has come. The pieces' texts joined are the answer,
     in which the checks' `start` and `end` count. `read_as` is what a question that leans on earlier
-    ones was taken for; empty when it stands alone."""
+    ones was taken for; empty when it stands alone. Of a framework answer that was revised,
+    `changed` names what is different now, and `earlier` is what was said at `earlier_coverage`."""
 
     question: str
     document_id: str
@@ -39,11 +43,20 @@ class Exchange:
     error_code: str = ""
     error: str = ""
     read_as: str = ""
+    stand: Stand = ""
+    changed: tuple[str, ...] = ()
+    earlier: str = ""
+    earlier_coverage: Json | None = None
 
     @property
     def running(self) -> bool:
         """More is to come."""
-        return self.phase in ("waiting", "searching", "writing")
+        return self.phase in ("waiting", "searching", "writing", "reading")
+
+    @property
+    def said(self) -> str:
+        """The answer's text as far as it has come."""
+        return "".join(piece.text for piece in self.pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +91,26 @@ def heard(exchange: Exchange, event: StreamEvent) -> Exchange:
             return replace(exchange, citations=(*exchange.citations, data))
         case "check":
             return replace(exchange, checks=(*exchange.checks, data))
+        case "answer.framework":
+            read = data["coverage"]
+            return replace(
+                exchange, phase="reading", stand="framework", coverage=read, earlier_coverage=read
+            )
+        case "answer.confirmed":
+            return replace(exchange, stand="confirmed", coverage=data["coverage"])
         case "answer.revised":
             # The new answer takes the place of the one before, from its beginning.
-            return replace(exchange, pieces=(), citations=(), checks=(), coverage=data["coverage"])
-        case "answer.framework" | "answer.confirmed":
-            return replace(exchange, coverage=data["coverage"])
+            return replace(
+                exchange,
+                phase="writing",
+                stand="revised",
+                changed=tuple(data["changed"]),
+                earlier=exchange.said,
+                pieces=(),
+                citations=(),
+                checks=(),
+                coverage=data["coverage"],
+            )
         case "answer.completed":
             return _completed(exchange, data)
         case "error":
@@ -93,8 +121,8 @@ def heard(exchange: Exchange, event: StreamEvent) -> Exchange:
 
 
 def _completed(exchange: Exchange, result: Json) -> Exchange:
-    said = "".join(piece.text for piece in exchange.pieces)
-    pieces = exchange.pieces if said == result["answer"] else (Piece("notice", result["answer"]),)
+    same = exchange.said == result["answer"]
+    pieces = exchange.pieces if same else (Piece("notice", result["answer"]),)
     return replace(
         exchange,
         phase="cancelled" if result["state"] == "cancelled" else "done",

@@ -16,6 +16,7 @@ import gradio as gr
 from ui.client import Api, Json
 from ui.errors import ApiProblem, UIError
 from ui.exchange import Exchange, Talk, heard
+from ui.frames import with_pauses
 from ui.messages import reason, status_line
 from ui.parts import Changes, Parts
 from ui.strings import Lang, text
@@ -24,7 +25,7 @@ from ui.viewer import Shown, Viewer, turned
 
 _ENDINGS = {"done": "done", "cancelled": "stopped"}
 _FRAME_SECONDS = 0.05
-"""The answer is redrawn at most this often while it streams."""
+"""The answer is redrawn at most this often while it streams, and when it pauses."""
 
 
 class TalkActions:
@@ -60,16 +61,20 @@ class TalkActions:
         drawn = 0.0
         events = self._api.ask(question, [document["id"]], said.conversations.get(document["id"]))
         try:
-            async with contextlib.aclosing(events):
-                async for event in events:
-                    exchange = heard(exchange, event)
-                    said = said.with_last(exchange)
-                    if event.name == "answer.accepted":
-                        yield {p.running: event.data["id"]}
-                    elif event.name == "answer.created":
-                        kept = {document["id"]: event.data["conversation_id"]}
-                        said = replace(said, conversations=said.conversations | kept)
-                    if time.monotonic() - drawn >= _FRAME_SECONDS:
+            async with (
+                contextlib.aclosing(events),
+                contextlib.aclosing(with_pauses(events, _FRAME_SECONDS)) as heard_of,
+            ):
+                async for event in heard_of:
+                    if event is not None:
+                        exchange = heard(exchange, event)
+                        said = said.with_last(exchange)
+                        if event.name == "answer.accepted":
+                            yield {p.running: event.data["id"]}
+                        elif event.name == "answer.created":
+                            kept = {document["id"]: event.data["conversation_id"]}
+                            said = replace(said, conversations=said.conversations | kept)
+                    if event is None or time.monotonic() - drawn >= _FRAME_SECONDS:
                         drawn = time.monotonic()
                         yield {p.talk: talk_html(said, lang), p.said: said}
         except UIError as error:

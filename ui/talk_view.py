@@ -10,10 +10,10 @@ from ui.client import Json
 from ui.exchange import Exchange, Talk
 from ui.library_view import warning_line
 from ui.markup import button, esc, number
+from ui.stand_view import percent_of, stand_html
 from ui.strings import Lang, advice, text
 
 _MARKER = re.compile(r"\[(\d{1,3})\]")
-_PHASES = {"waiting": "waiting", "searching": "searching", "writing": "writing"}
 
 
 def talk_html(talk: Talk, lang: Lang) -> str:
@@ -65,7 +65,8 @@ def _exchange(exchange: Exchange, index: int, lang: Lang) -> str:
     head = ""
     if status:
         head = f'<p class="fp-status fp-status-{status}">{esc(text(lang, f"status_{status}"))}</p>'
-    body = head + _answer(exchange, index, lang) + _foot(exchange, index, lang)
+    body = head + stand_html(exchange, lang) + _answer(exchange, index, lang)
+    body += _foot(exchange, index, lang)
     busy = ' aria-busy="true"' if exchange.running else ""
     label = esc(text(lang, "answer_label"))
     return (
@@ -94,7 +95,7 @@ def _answer(exchange: Exchange, index: int, lang: Lang) -> str:
     if exchange.phase == "failed":
         parts += f'<p class="fp-bad">{esc(advice(lang, exchange.error_code, exchange.error))}</p>'
     if exchange.running:
-        label = text(lang, _PHASES[exchange.phase])
+        label = text(lang, exchange.phase)
         parts += f'<p class="fp-working"><span class="fp-spinner"></span>{esc(label)}</p>'
     return parts
 
@@ -159,7 +160,7 @@ def _endings(exchange: Exchange, result: Json) -> list[str]:
 def _sources(exchange: Exchange, index: int, lang: Lang) -> str:
     if not exchange.citations:
         return ""
-    said = "".join(piece.text for piece in exchange.pieces)
+    said = exchange.said
     rows = ""
     for which, citation in enumerate(exchange.citations, 1):
         # A source whose chip stands in the answer needs no second one, unless to warn.
@@ -208,10 +209,8 @@ def _coverage(exchange: Exchange, lang: Lang) -> str:
     coverage = exchange.coverage
     if not coverage or not coverage["total_tokens"]:
         return ""
-    read, total = coverage["read_tokens"], coverage["total_tokens"]
-    # Rounded down: 100% only when everything was read.
-    percent = 100 * read // total
-    return text(lang, "coverage", read=number(read), total=number(total), percent=percent)
+    read, total = number(coverage["read_tokens"]), number(coverage["total_tokens"])
+    return text(lang, "coverage", read=read, total=total, percent=percent_of(coverage))
 
 
 def _timing(result: Json | None, lang: Lang) -> str:

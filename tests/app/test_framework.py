@@ -208,6 +208,32 @@ def test_an_answer_that_is_stopped_while_it_is_made_again_leaves_the_first_one()
     assert (answer.status, answer.finish_reason) == ("partial", "cancelled")
 
 
+def test_a_document_that_is_read_on_demand_only_has_no_framework() -> None:
+    on_demand = loaded(FIRST, DocumentWarning("read_on_demand", "Not read ahead."))
+    events = answer_of(ReadingEngine(step=0.0), on_demand)
+    assert not only(events, AnswerFramework) and not only(events, AnswerRevised)
+    answer = events[-1].answer  # type: ignore[union-attr]
+    assert answer.status == "partial" and "still being read" in answer.answer
+
+
+@pytest.mark.parametrize(
+    ("question", "status"), [(QUESTION, "partial"), ("Does Mars have life?", "not_found")]
+)
+def test_reading_that_fails_leaves_the_framework_as_it_is(question: str, status: str) -> None:
+    class Failing(ReadingEngine):
+        def progress(self, key: str) -> ReadProgress:
+            seen = super().progress(key)
+            return replace(seen, status="failed") if self.share >= 0.6 else seen
+
+    events = answer_of(Failing(end=0.6), loaded(FIRST + LAST), question)
+    assert only(events, AnswerFramework)
+    assert not only(events, AnswerConfirmed) and not only(events, AnswerRevised)
+    answer = events[-1].answer  # type: ignore[union-attr]
+    assert answer.status == status and answer.coverage.read_tokens == 600
+    assert "".join(one.text for one in only(events, AnswerDelta)) == answer.answer
+    assert ("still being read (600 of 1000 tokens)" in answer.answer) == (status == "partial")
+
+
 def test_nobody_waits_for_what_does_not_move_or_is_never_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -62,10 +62,12 @@ def answered(**changes: Any) -> Exchange:
 
 
 @pytest.mark.parametrize("lang", LANGS)
-@pytest.mark.parametrize("phase", ["waiting", "searching", "writing", "failed", "cancelled"])
+@pytest.mark.parametrize(
+    "phase", ["waiting", "searching", "writing", "reading", "failed", "cancelled"]
+)
 def test_every_phase_is_drawn_in_both_languages(lang: Lang, phase: Any) -> None:
     html = drawn(replace(Exchange("q", "d", "n"), phase=phase, error="why"), lang)
-    assert ("fp-spinner" in html) == (phase in ("waiting", "searching", "writing"))
+    assert ("fp-spinner" in html) == (phase not in ("failed", "cancelled"))
     assert ("why" in html) == (phase == "failed")
 
 
@@ -184,3 +186,64 @@ def test_a_computed_figure_is_counted_with_the_checks() -> None:
     computed = CHECK | {"kind": "computed", "operands": ["1 day", "2 days"]}
     assert "computed figures 1" in drawn(answered(checks=[computed]))
     assert "计算 1" in drawn(answered(checks=[computed]), "zh")
+
+
+def share(read: int) -> dict[str, int]:
+    return {"read_tokens": read, "total_tokens": 1000}
+
+
+def early(*more: StreamEvent) -> Exchange:
+    """An answer that came when 23.9% was read, and what was heard since."""
+    exchange = Exchange("When to pay?", "doc_1", "a.pdf")
+    first = [
+        StreamEvent("answer.created", {"conversation_id": "c"}, 1),
+        StreamEvent("answer.coverage", share(239), 2),
+        StreamEvent("answer.delta", {"kind": "quote", "text": "within <7> days [1]"}, 3),
+    ]
+    for event in (*first, *more):
+        exchange = heard(exchange, event)
+    return exchange
+
+
+FRAMEWORK = StreamEvent("answer.framework", {"coverage": share(239), "status": "partial"}, 4)
+ON = StreamEvent("answer.coverage", share(640), 5)
+
+
+def test_an_answer_from_a_part_of_the_document_says_how_much_was_read() -> None:
+    assert "Read so far 23%" in drawn(early())
+    told = drawn(early(FRAMEWORK))
+    assert "Framework answer, read so far 23%" in told and "Reading on" in told
+    assert "Framework answer, read so far 64%" in drawn(early(FRAMEWORK, ON))
+    assert "框架回答，目前已读 64%" in drawn(early(FRAMEWORK, ON), "zh")
+    assert "fp-stand" not in drawn(answered()), "no framework was told of"
+
+
+def test_a_confirmed_answer_stays_as_it_was() -> None:
+    confirmed = StreamEvent("answer.confirmed", {"coverage": share(1000)}, 6)
+    result = RESULT | {"answer": "within <7> days [1]", "coverage": share(1000)}
+    exchange = early(FRAMEWORK, ON, confirmed, StreamEvent("answer.completed", result, 7))
+    html = drawn(exchange)
+    assert "Confirmed: the document is read to its end" in html
+    assert "Framework" not in html and "fp-earlier" not in html
+    assert html.count("within &lt;7&gt; days") == 1
+
+
+def test_a_revised_answer_says_what_changed_and_keeps_the_first_one_folded() -> None:
+    changed = {"coverage": share(1000), "changed": ["citations", "wording"]}
+    revised = early(FRAMEWORK, ON, StreamEvent("answer.revised", changed, 6))
+    assert (revised.phase, revised.pieces) == ("writing", ())
+    again = StreamEvent("answer.delta", {"kind": "quote", "text": RESULT["answer"]}, 7)
+    result = StreamEvent("answer.completed", RESULT | {"coverage": share(1000)}, 8)
+    html = drawn(heard(heard(revised, again), result))
+    assert "What changed: the quoted places, the wording" in html
+    assert "<summary>The first answer, when 23% was read</summary>" in html
+    before, _, after = html.partition("</details>")
+    assert "within &lt;7&gt; days" in before and "within &lt;7&gt;" not in after
+    assert "within 42 days" in after and "within 42 days" not in before
+
+
+def test_a_framework_answer_that_was_stopped_is_neither() -> None:
+    result = RESULT | {"state": "cancelled", "status": "partial", "coverage": share(640)}
+    html = drawn(early(FRAMEWORK, ON, StreamEvent("answer.completed", result, 6)))
+    assert "read so far 64%. Neither confirmed nor revised" in html
+    assert "Stopped before it was complete" in html and "fp-spinner" not in html

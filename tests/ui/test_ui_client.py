@@ -124,6 +124,7 @@ def test_answer_id_comes_before_the_first_event() -> None:
             "question": "q",
             "document_ids": ["d"],
             "stream": True,
+            "until_read": True,
         }
         stream = event("answer.created", 1) + event("answer.completed", 2)
         return httpx.Response(200, text=stream, headers={"location": "/api/v1/answers/msg_7"})
