@@ -11,9 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from app.timeline import Timeline
 from backend.types import EngineTimings, TokenEvent, Usage
+
+if TYPE_CHECKING:
+    from app.generation_prompt import GenerationPrompt
 
 Outcome = Literal["completed", "cancelled", "failed"]
 
@@ -36,22 +40,23 @@ class CompletionRun:
     def __init__(
         self,
         run_id: str,
-        prompt_tokens: tuple[int, ...],
+        prompts: tuple[GenerationPrompt, ...],
         *,
         arrived: float,
         on_cancel: Callable[[str], None],
     ) -> None:
-        """`prompt_tokens` holds the prompt's length for each choice."""
+        """`prompts` holds the prompt of each choice."""
         self.id = run_id
         self.created = int(time.time())
-        self.prompt_tokens = prompt_tokens
+        self.prompts = prompts
         self.error = ""
         self.first_token_s: float | None = None
         self._arrived = arrived
         self._on_cancel = on_cancel
         self._lock = threading.Lock()
         self._events: list[ChoiceEvent] = []
-        self._open = set(range(len(prompt_tokens)))
+        self._open = set(range(len(prompts)))
+        self.timeline = Timeline()
         self._cancelled = False
         self._notify: set[Callable[[], None]] = set()
 
@@ -115,12 +120,15 @@ class CompletionRun:
         with self._lock:
             if self.first_token_s is None and event.token_id is not None:
                 self.first_token_s = time.perf_counter() - self._arrived
+                self.timeline.note("first_event")
             self._events.append(ChoiceEvent(choice, event))
             if event.finish_reason is not None:
                 self._open.discard(choice)
             if event.finish_reason == "error" and not self.error:
                 self.error = event.error or "The engine failed."
             over = not self._open
+            if over:
+                self.timeline.note("completed")
             followers = tuple(self._notify)
         if event.finish_reason == "error" and not over:
             self.cancel()

@@ -11,14 +11,13 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from app.completion_run import CompletionRun
 from app.errors import AppError, BadRequest, TooManyQuestions, Unavailable
 from backend.errors import (
     BackendError,
-    ChatTemplateError,
     EngineBusy,
     EngineClosed,
     InvalidSampling,
@@ -28,7 +27,7 @@ from backend.types import Request, SamplingParams, TokenEvent
 
 if TYPE_CHECKING:
     from app.engines import AnyEngine, Stream
-    from backend.tokenizer import Tokenizer
+    from app.generation_prompt import GenerationPrompt
 
 logger = logging.getLogger(__name__)
 
@@ -61,18 +60,17 @@ class Completions:
 
     def start(
         self,
-        prompts: Sequence[tuple[int, ...]],
+        prompts: Sequence[GenerationPrompt],
         sampling: SamplingParams,
         *,
+        owner: str = "",
         n: int = 1,
         fill_window: bool = False,
         arrived: float | None = None,
-        messages: Sequence[Mapping[str, str]] = (),
     ) -> CompletionRun:
-        """Generate `n` choices for each of the prompts (token ids), the choices of the first prompt
-        first. With a seed, choice i of a prompt has `seed + i`. `fill_window`: instead of
-        `max_tokens` the answer may have what the model's window leaves. `messages`: the one prompt
-        as chat messages, for model servers elsewhere.
+        """Generate `n` choices for each of the prompts, the choices of the first prompt first. With
+        a seed, choice i of a prompt has `seed + i`. `owner`: whose turn it takes. `fill_window`:
+        instead of `max_tokens` the answer may have what the model's window leaves.
 
         Raises BadRequest (`context_length_exceeded` when it can't fit), TooManyQuestions,
         Unavailable; then nothing is left running.
@@ -85,16 +83,25 @@ class Completions:
         ]
         run = CompletionRun(
             uuid.uuid4().hex,
-            tuple(len(prompt) for prompt, _ in wanted),
+            tuple(prompt for prompt, _ in wanted),
             arrived=time.perf_counter() if arrived is None else arrived,
             on_cancel=self._engine.cancel,
         )
         self._admit(run, len(wanted))
-        said = tuple((message["role"], message["content"]) for message in messages)
         streams: list[Stream] = []
         try:
             for number, (prompt, params) in enumerate(wanted):
-                request = Request(run.choice_id(number), prompt, params, messages=said)
+                plan = prompt.plan
+                request = Request(
+                    run.choice_id(number),
+                    plan.prompt_ids,
+                    params,
+                    document_key=plan.document_key,
+                    evidence=plan.evidence,
+                    sink_len=plan.sink_len,
+                    messages=plan.messages,
+                    owner=owner,
+                )
                 streams.append(self._engine.generate(request))
         except BackendError as error:
             for stream in streams:
@@ -134,15 +141,15 @@ class Completions:
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def _sampling(
-        self, prompt: Sequence[int], sampling: SamplingParams, choice: int, fill_window: bool
+        self, prompt: GenerationPrompt, sampling: SamplingParams, choice: int, fill_window: bool
     ) -> SamplingParams:
-        window = self._engine.config.max_positions
-        if len(prompt) >= window:
-            raise too_long(len(prompt), None, window)
+        window, given = self._engine.config.max_positions, prompt.given
+        if given >= window:
+            raise too_long(given, None, window)
         if fill_window:
-            sampling = dataclasses.replace(sampling, max_tokens=window - len(prompt))
-        elif len(prompt) + sampling.max_tokens > window:
-            raise too_long(len(prompt), sampling.max_tokens, window)
+            sampling = dataclasses.replace(sampling, max_tokens=window - given)
+        elif given + sampling.max_tokens > window:
+            raise too_long(given, sampling.max_tokens, window)
         if sampling.seed is not None and choice:
             # Seeds are 64 bits wide; past the highest it goes on with the lowest.
             seed = (sampling.seed + choice + 2**63) % 2**64 - 2**63
@@ -194,16 +201,6 @@ class Completions:
                     self._runs.discard(run)
             if over and self._on_finished is not None:
                 self._on_finished(run)
-
-
-def chat_prompt(tokenizer: Tokenizer, messages: Sequence[Mapping[str, str]]) -> tuple[int, ...]:
-    """The model's chat template over `messages` ("role", "content"), as token ids. Raises
-    BadRequest when the template is missing or refuses them."""
-    try:
-        text = tokenizer.chat(messages)
-    except ChatTemplateError as error:
-        raise BadRequest(str(error), details={"param": "messages"}) from error
-    return tuple(tokenizer.encode(text, special=True))
 
 
 def too_long(prompt: int, answer: int | None, window: int) -> BadRequest:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Protocol
 
+from backend.step_times import RequestSteps, StepTimes
 from backend.tokenizer import Tokenizer
 from backend.types import DocumentTokens, EngineCounters, ReadProgress, Request, TokenEvent
 
@@ -76,6 +77,10 @@ class AnyEngine(Protocol):
     def problem(self) -> str:
         """Why they can't, with what to do; empty while `alive`."""
 
+    @property
+    def step_seconds(self) -> float:
+        """How long the engine has been at its present step; 0 when it is at none."""
+
     def split_blocks(self, token_count: int) -> tuple[tuple[int, int], ...]:
         """Half-open block ranges that cover `token_count` tokens."""
 
@@ -110,6 +115,13 @@ class AnyEngine(Protocol):
     ) -> tuple[float, ...]:
         """Log-probabilities of the continuation's tokens after the prompt (and the evidence).
         Raises BackendError where there is no way to tell them."""
+
+    @property
+    def step_times(self) -> StepTimes | None:
+        """How long the engine's steps took; None where they are taken elsewhere."""
+
+    def steps_of(self, request_id: str) -> RequestSteps | None:
+        """What happened to a request, and when; None when it is not known (any more)."""
 
     def close(self) -> None:
         """Stop everything."""

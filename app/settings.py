@@ -143,6 +143,10 @@ class Settings(BaseSettings):
     gpu_resume_c: float = Field(default=75.0, gt=0)
     """Degrees at which it begins again."""
 
+    otel_endpoint: str | None = None
+    """Where spans of finished answers are sent, as OpenTelemetry's OTLP over HTTP:
+    http://localhost:4318/v1/traces. Needs the extra `otel`; None sends nothing."""
+
     log_level: LogLevel = "INFO"
     log_json: bool = False
 

@@ -1,19 +1,27 @@
 """When what happened to one question, from the first byte in to the last byte out.
 
-Two levels on one clock: the gateway (a request's arrival, its first and last byte out) and the
-scheduler (the question's way through the queue, retrieval and the engine). Durations inside the
-engine are in the answer's own timings. Thread-safe; knows no HTTP.
+Three levels on one clock: the gateway (a request's arrival, its first and last byte out), the
+scheduler (the question's way through the queue, retrieval and the engine) and the kernel (the steps
+of the engine that it took part in, as far as they were measured). The gateway knows the request by
+`request_id`, the others by the answer's id. Thread-safe; knows no HTTP.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-Level = Literal["gateway", "scheduler"]
+from app.request_id import current_request_id
+from backend.step_times import RequestSteps
+
+if TYPE_CHECKING:
+    from app.engines import AnyEngine
+
+Level = Literal["gateway", "scheduler", "kernel"]
 
 
 class RequestClock:
@@ -55,17 +63,21 @@ def current_clock() -> RequestClock | None:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """`at_ms` counts from the arrival of the request (without one: of the question)."""
+    """`at_ms` counts from the arrival of the request (without one: of the question). What takes
+    time has a `duration_ms`."""
 
     level: Level
     name: str
     at_ms: float
+    duration_ms: float | None = None
 
 
 class Timeline:
-    """The marks of one question. The first mark of a name counts."""
+    """The marks of one question. The first mark of a name counts. `request_id` is that of the
+    request that asked it, empty without one."""
 
     def __init__(self) -> None:
+        self.request_id = current_request_id()
         self._clock = current_clock()
         self._lock = threading.Lock()
         self._noted: dict[str, float] = {}
@@ -76,19 +88,50 @@ class Timeline:
         with self._lock:
             self._noted.setdefault(name, time.perf_counter())
 
-    def marks(self) -> tuple[Mark, ...]:
-        """What has happened by now, in order of time."""
+    @property
+    def zero(self) -> float:
+        """The moment (`time.perf_counter`) from which marks count."""
         with self._lock:
-            found: list[tuple[Level, str, float | None]] = [
-                ("scheduler", name, at) for name, at in self._noted.items()
+            arrived = self._noted["arrived"]
+        return arrived if self._clock is None else min(arrived, self._clock.received)
+
+    @property
+    def sent(self) -> bool:
+        """Whether the last byte went out, or nobody waits for one."""
+        return self._clock is None or self._clock.last_byte is not None
+
+    def marks(self, requests: Iterable[RequestSteps] = ()) -> tuple[Mark, ...]:
+        """What has happened by now, in order of time; `requests` are those that it made of the
+        engine."""
+        with self._lock:
+            found: list[tuple[float | None, Level, str, float | None]] = [
+                (at, "scheduler", name, None) for name, at in self._noted.items()
             ]
         clock = self._clock
         if clock is not None:
             found += [
-                ("gateway", "received", clock.received),
-                ("gateway", "first_byte", clock.first_byte),
-                ("gateway", "last_byte", clock.last_byte),
+                (clock.received, "gateway", "received", None),
+                (clock.first_byte, "gateway", "first_byte", None),
+                (clock.last_byte, "gateway", "last_byte", None),
             ]
-        known = [(at, level, name) for level, name, at in found if at is not None]
-        zero = min(at for at, _, _ in known)
-        return tuple(Mark(level, name, 1000 * (at - zero)) for at, level, name in sorted(known))
+        for steps in requests:
+            found += [(at, "scheduler", name, None) for name, at in steps.marks]
+            found += [(one.started, "kernel", one.kind, one.seconds) for one in steps.ranges]
+        zero = self.zero
+        marks = [
+            Mark(level, name, 1000 * (at - zero), None if took is None else 1000 * took)
+            for at, level, name, took in found
+            if at is not None
+        ]
+        return tuple(sorted(marks, key=lambda mark: mark.at_ms))
+
+    def tokens_ms(self, requests: Iterable[RequestSteps]) -> tuple[float, ...]:
+        """When the model's tokens were there, one entry for each decoding step."""
+        zero = self.zero
+        return tuple(1000 * (at - zero) for steps in requests for at in steps.tokens)
+
+
+def steps_of(engine: AnyEngine, request_ids: Iterable[str]) -> tuple[RequestSteps, ...]:
+    """What the engine remembers of these requests."""
+    found = (engine.steps_of(request_id) for request_id in request_ids)
+    return tuple(steps for steps in found if steps is not None)

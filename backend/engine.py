@@ -32,6 +32,8 @@ from backend.runner import Runner
 from backend.scheduler import Scheduler
 from backend.scoring import score_continuation
 from backend.sequence import Sequence
+from backend.step_clock import StepClock
+from backend.step_times import RequestSteps, StepTimes
 from backend.steps import Steps
 from backend.stream import TokenStream
 from backend.ticket import ReadTicket
@@ -66,6 +68,7 @@ class Engine:
         self._store = parts.store
         self._kv_format = config.kv_name(parts.store.pool.format.name)
         self._runner = Runner(parts.model, parts.store.pool, parts.arena)
+        self._clock = StepClock(parts.model.device)
         self._scheduler = Scheduler(
             config.prefill_chunk, config.resolved_read_tokens(), first_come=config.first_come
         )
@@ -170,6 +173,15 @@ class Engine:
             dropped=store.dropped,
             lost=store.lost,
         )
+
+    @property
+    def step_times(self) -> StepTimes:
+        """How long the engine's steps took since it opened."""
+        return self._clock.times()
+
+    def steps_of(self, request_id: str) -> RequestSteps | None:
+        """What happened to a request, and when; None once it is forgotten."""
+        return self._clock.of(request_id)
 
     @property
     def kv_page_bytes(self) -> int:
@@ -330,7 +342,8 @@ class Engine:
                 self._drop_cancelled()
                 batch = self._schedule()
                 if batch is not None:
-                    self._steps.run(batch)
+                    with self._clock.step(batch):
+                        self._steps.run(batch)
                     self._opener.keep(batch)
                 self._scheduler.sweep()
                 self._opener.let_go()
@@ -379,7 +392,8 @@ class Engine:
 
     def _fill_context(self, sequence: Sequence, plan: ContextPlan, extra: int = 0) -> None:
         guessed = self.settings.guessed_tokens
-        open_context(sequence, plan, self._runner, self._store, guessed=guessed, extra=extra)
+        with self._clock.gather(sequence):
+            open_context(sequence, plan, self._runner, self._store, guessed=guessed, extra=extra)
 
     def _score(self, sequence: Sequence, continuation: tuple[int, ...]) -> tuple[float, ...]:
         plan = self._opener.plan(sequence.request)

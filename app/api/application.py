@@ -4,13 +4,16 @@ stay open."""
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
 from fastapi import FastAPI
 
+from app.answer_run import AnswerRun
 from app.answers import AnswerRuns, Asker
 from app.api import openai, openapi, problems
 from app.api.deps import Limiters
@@ -29,8 +32,12 @@ from app.api.routes import (
 from app.api.unknown import unknown_addresses
 from app.api_keys import ApiKeys
 from app.asker import asker_for
+from app.completion_run import CompletionRun
 from app.services import Services
+from app.spans import Span, answer_spans, completion_spans
+from app.tracing import Tracing, open_tracing
 
+_Run = TypeVar("_Run", AnswerRun, CompletionRun)
 _DESCRIPTION = "Upload long contracts, ask questions, get answers with checked quotes."
 
 
@@ -41,6 +48,7 @@ def create_app(
     use it whenever only this machine is to be served. `asker` answers one question; by default
     as the settings say."""
     metrics = Metrics()
+    tracing = open_tracing(services.settings.otel_endpoint)
     runs = AnswerRuns(
         services.engine,
         services.library.load,
@@ -48,10 +56,11 @@ def create_app(
         asker or asker_for(services.settings),
         several_owners=services.settings.api_keys == "required",
         admit=services.gate.require_open,
-        on_finished=metrics.observe_answer,
+        on_finished=_each(metrics.observe_answer, tracing, partial(answer_spans, services.engine)),
     )
     metrics.watch(lambda: runs.waiting, lambda: runs.running)
     metrics.watch_engine(lambda: services.engine.counters)
+    metrics.watch_steps(lambda: services.engine.step_times)
     metrics.watch_heat(services.gate.heat)
     services.library.runner.on_read = metrics.observe_reading
 
@@ -62,6 +71,8 @@ def create_app(
         finally:
             await anyio.to_thread.run_sync(runs.close)
             await anyio.to_thread.run_sync(completions.close)
+            if tracing is not None:
+                await anyio.to_thread.run_sync(tracing.close)
 
     app = FastAPI(
         title="Fineprint",
@@ -94,9 +105,28 @@ def create_app(
         local_only=local_only,
     )
     problems.install(app)
-    completions = openai.install(app, services, metrics)
+    completions = openai.install(
+        app,
+        services,
+        _each(metrics.observe_completion, tracing, partial(completion_spans, services.engine)),
+    )
     openapi.install(app, keys=services.settings.api_keys == "required")
     for resource in (documents, conversations, answers, comparisons, api_keys, health):
         app.include_router(resource.router)
     app.router.routes.extend(unknown_addresses("/api", openai.PREFIX))
     return app
+
+
+def _each(
+    count: Callable[[_Run], None],
+    tracing: Tracing | None,
+    spans: Callable[[_Run], Sequence[Span]],
+) -> Callable[[_Run], None]:
+    """What is done with every run that is over."""
+
+    def finished(run: _Run) -> None:
+        count(run)
+        if tracing is not None:
+            tracing.take(run.timeline, partial(spans, run))
+
+    return finished

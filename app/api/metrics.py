@@ -15,10 +15,12 @@ from starlette.types import Scope
 
 from app.answer_run import AnswerRun
 from app.api.collectors import EngineCollector, HeatCollector
+from app.api.step_collector import StepCollector
 from app.completion_run import CompletionRun
 from app.events import AnswerCompleted, CoverageChanged
 from app.hardware import HeatWatch
 from app.types import Answer, Coverage
+from backend.step_times import StepTimes
 from backend.types import EngineCounters
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
@@ -158,6 +160,10 @@ class Metrics:
     def watch_engine(self, counters: Callable[[], EngineCounters]) -> None:
         """Shows the engine's own counters, read whenever metrics are asked for."""
         self._registry.register(EngineCollector(counters))
+
+    def watch_steps(self, times: Callable[[], StepTimes | None]) -> None:
+        """Shows how long the engine's steps take, read whenever metrics are asked for."""
+        self._registry.register(StepCollector(times))
 
     def watch_heat(self, heat: HeatWatch) -> None:
         """Shows temperatures and limits, by the last look before each scrape."""

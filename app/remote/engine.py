@@ -61,6 +61,9 @@ class RemoteEngine:
         self.block_tokens = BLOCK_TOKENS
         self.config = RemoteShape(context_tokens, tokenizer.vocab_size)
         self.counters = EngineCounters(0, 0, 0, 0, 0, 0)
+        self.step_times = None
+        # Servers that hang are met by the time limit of their connections.
+        self.step_seconds = 0.0
         self._servers = servers
         self._known: dict[str, ReadProgress] = {}
         self._live: dict[str, RemoteStream] = {}
@@ -143,6 +146,9 @@ class RemoteEngine:
             stream = self._live.pop(request_id, None)
         if stream is not None:
             stream.cancel()
+
+    def steps_of(self, request_id: str) -> None:
+        """The servers tell nothing of their steps."""
 
     def close(self) -> None:
         """Leaves all servers."""

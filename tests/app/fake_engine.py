@@ -85,8 +85,10 @@ class FakeEngine:
         self.kept: frozenset[str] | None = None
         self.cancelled: list[str] = []
         self.closed = False
+        self.step_seconds = 0.0
         self.config = SimpleNamespace(max_positions=8192, vocab_size=50_000)
         self.counters = EngineCounters(5, 4, 3, 2560, 40, 64)
+        self.step_times = None
 
     def split_blocks(self, token_count: int) -> tuple[tuple[int, int], ...]:
         starts = range(0, token_count, self.block_tokens)
@@ -112,6 +114,9 @@ class FakeEngine:
 
     def keep_documents(self, keys: Collection[str]) -> None:
         self.kept = frozenset(keys)
+
+    def steps_of(self, request_id: str) -> None:
+        return None
 
     def close(self) -> None:
         self.closed = True

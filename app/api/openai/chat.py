@@ -12,9 +12,10 @@ from app.api.openai.document_chat import answer_documents
 from app.api.openai.generation import send_generation
 from app.api.openai.replies import Reply
 from app.api.openai.requests import ChatRequest
-from app.api.openai.route import CompletionsDep, ServedModelDep, new_router
+from app.api.openai.route import CompletionsDep, PromptsDep, ServedModelDep, new_router
 from app.completion_run import CompletionRun
-from app.completions import Completions, chat_prompt
+from app.completions import Completions
+from app.generation_prompt import GenerationPrompts
 from app.services import Services
 
 router = new_router()
@@ -27,22 +28,29 @@ async def create_chat_completion(
     services: ServicesDep,
     owner: OwnerDep,
     completions: CompletionsDep,
+    prompts: PromptsDep,
     runs: RunsDep,
     model: ServedModelDep,
 ) -> Response:
     """Answer the last message. With `document_ids` it is a question about these documents, and the
-    answer is the product's: quotes with citations in `annotations`."""
+    answer is the product's: quotes with citations in `annotations`. Without them the model answers
+    alone; where a message holds a stored document's whole text, by that document's KV."""
     arrived = time.perf_counter()
     model.require(body.model)
     if body.document_ids is not None:
         return await answer_documents(body, request, services, runs, model, owner)
-    run = await run_in_threadpool(_start, body, services, completions, arrived)
+    run = await run_in_threadpool(_start, body, services, owner, completions, prompts, arrived)
     reply = Reply(run, "chat", body, model=model.id, tokenizer=services.engine.tokenizer)
     return await send_generation(reply, request, stream=body.stream)
 
 
 def _start(
-    body: ChatRequest, services: Services, completions: Completions, arrived: float
+    body: ChatRequest,
+    services: Services,
+    owner: str,
+    completions: Completions,
+    prompts: GenerationPrompts,
+    arrived: float,
 ) -> CompletionRun:
     sampling = body.sampling(
         body.limit or services.engine.config.max_positions,
@@ -52,12 +60,14 @@ def _start(
         {"role": "system" if item.role == "developer" else item.role, "content": item.content}
         for item in body.messages
     ]
-    prompt = chat_prompt(services.engine.tokenizer, messages)
+    prompt = prompts.chat(
+        messages, owner=owner, answer_tokens=body.limit, match=body.match_documents
+    )
     return completions.start(
         [prompt],
         sampling,
+        owner=owner,
         n=body.n,
         fill_window=body.limit is None,
         arrived=arrived,
-        messages=messages,
     )

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from app.api.openai.logprobs import chat_logprobs, text_logprobs
 from app.api.openai.requests import GenerationRequest
 from app.completion_run import ChoiceEvent, CompletionRun
+from app.generation_prompt import GenerationPrompt, HeldDocument
 from backend.tokenizer import Tokenizer
 from backend.types import TokenEvent
 
@@ -24,10 +25,20 @@ _CHUNK_OBJECT = {"chat": "chat.completion.chunk", "text": "text_completion"}
 class _Choice:
     """What is known of one choice so far."""
 
-    def __init__(self, index: int, kind: Kind, tokenizer: Tokenizer, logprobs: bool) -> None:
+    def __init__(
+        self,
+        index: int,
+        prompt: GenerationPrompt,
+        kind: Kind,
+        tokenizer: Tokenizer,
+        logprobs: bool,
+    ) -> None:
+        held = prompt.document
         self.index = index
         self.tokens = 0
-        self.cached_tokens = 0
+        self.cached_tokens = 0 if held is None else held.kv_tokens
+        self.read_tokens = 0
+        self._held = held
         self._kind = kind
         self._tokenizer = tokenizer
         self._logprobs = logprobs
@@ -44,7 +55,7 @@ class _Choice:
             last = {} if self._begun or self._kind == "text" else _opening("")
             body = {"text": ""} if self._kind == "text" else {"delta": last}
             told = self._tell() if self._untold else None
-            pieces.append({"index": self.index, **body, "logprobs": told, **_end(event)})
+            pieces.append({"index": self.index, **body, "logprobs": told, **self._end(event)})
         return pieces
 
     def whole(self, events: list[TokenEvent]) -> dict[str, Any]:
@@ -53,13 +64,19 @@ class _Choice:
             self._take(event)
         text = "".join(event.text for event in events)
         body = {"text": text} if self._kind == "text" else {"message": _message(text)}
-        return {"index": self.index, **body, "logprobs": self._tell(), **_end(events[-1])}
+        return {"index": self.index, **body, "logprobs": self._tell(), **self._end(events[-1])}
+
+    def _end(self, event: TokenEvent) -> dict[str, Any]:
+        told = _end(event)
+        return told if self._held is None else told | {"fineprint": _document(self._held)}
 
     def _take(self, event: TokenEvent) -> None:
         before = self.tokens
         self.tokens = before + 1 if event.usage is None else event.usage.completion_tokens
         if event.usage is not None:
-            self.cached_tokens = event.usage.cached_tokens
+            self.read_tokens = event.usage.read_tokens
+            if self._held is None:
+                self.cached_tokens = event.usage.cached_tokens
         # The token by which the model ends its answer is no part of it.
         if self._logprobs and self.tokens > before:
             self._untold.append(event)
@@ -104,8 +121,8 @@ class Reply:
         self._n = body.n
         self._model = model
         self._choices = [
-            _Choice(index, kind, tokenizer, body.tells_logprobs)
-            for index in range(len(run.prompt_tokens))
+            _Choice(index, prompt, kind, tokenizer, body.tells_logprobs)
+            for index, prompt in enumerate(run.prompts)
         ]
 
     def chunks(self, item: ChoiceEvent) -> list[dict[str, Any]]:
@@ -133,11 +150,20 @@ class Reply:
         return {**self._head(_OBJECT), "choices": choices, "usage": self.usage()}
 
     def usage(self) -> dict[str, Any]:
-        """Counts so far. A prompt counts once, however many choices it has."""
-        prompt = sum(self.run.prompt_tokens[:: self._n])
-        generated = sum(choice.tokens for choice in self._choices)
-        cached = sum(choice.cached_tokens for choice in self._choices[:: self._n])
-        return usage_body(prompt, generated, cached=cached, read=0)
+        """Counts so far. A prompt counts once, however many choices it has; of a document in it
+        `cached_tokens` had KV when the prompt came, and `shown_tokens` were given to the model."""
+        first = self._choices[:: self._n]
+        prompts = self.run.prompts[:: self._n]
+        told = usage_body(
+            sum(prompt.tokens for prompt in prompts),
+            sum(choice.tokens for choice in self._choices),
+            cached=sum(choice.cached_tokens for choice in first),
+            read=sum(choice.read_tokens for choice in self._choices),
+        )
+        if any(prompt.document for prompt in prompts):
+            shown = sum(prompt.given - len(prompt.plan.prompt_ids) for prompt in prompts)
+            told["prompt_tokens_details"]["shown_tokens"] = shown
+        return told
 
     def _head(self, objects: dict[str, str]) -> dict[str, Any]:
         return {
@@ -164,6 +190,11 @@ def _opening(text: str) -> dict[str, Any]:
 
 def _message(text: str) -> dict[str, Any]:
     return {"role": "assistant", "content": text, "refusal": None, "annotations": []}
+
+
+def _document(held: HeldDocument) -> dict[str, Any]:
+    """Which document the prompt was found to hold, and what of it the model was shown."""
+    return {"document_id": held.id, "document_tokens": held.tokens, "shown": held.spans}
 
 
 def _end(event: TokenEvent) -> dict[str, Any]:

@@ -144,7 +144,8 @@ class StreamOptions(_Object):
 
 
 class GenerationRequest(_Object):
-    """What both kinds of completion take."""
+    """What both kinds of completion take. `match_documents`: read a stored document that stands in
+    the prompt by its KV; without it every prompt is read as it is."""
 
     model: Annotated[str, Field(min_length=1, max_length=4096)]
     max_tokens: Annotated[int, Field(ge=1)] | None = None
@@ -161,6 +162,7 @@ class GenerationRequest(_Object):
     ] = ()
     n: Annotated[int, Field(ge=1, le=MOST_CHOICES)] = 1
     ignore_eos: bool = False
+    match_documents: bool = True
     min_tokens: Annotated[int, Field(ge=0)] = 0
     stream: bool = False
     stream_options: StreamOptions | None = None

@@ -12,6 +12,7 @@ from fastapi.routing import APIRoute
 from app.api.openai.served_model import ServedModel
 from app.completions import Completions
 from app.errors import BadRequest
+from app.generation_prompt import GenerationPrompts
 
 PREFIX = "/v1"
 
@@ -70,9 +71,14 @@ def _completions(request: Request) -> Completions:
     return cast(Completions, request.app.state.completions)
 
 
+def _prompts(request: Request) -> GenerationPrompts:
+    return cast(GenerationPrompts, request.app.state.generation_prompts)
+
+
 def _served_model(request: Request) -> ServedModel:
     return cast(ServedModel, request.app.state.served_model)
 
 
 CompletionsDep = Annotated[Completions, Depends(_completions)]
+PromptsDep = Annotated[GenerationPrompts, Depends(_prompts)]
 ServedModelDep = Annotated[ServedModel, Depends(_served_model)]

@@ -7,14 +7,15 @@ import time
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from app.api.deps import ServicesDep
+from app.api.deps import OwnerDep, ServicesDep
 from app.api.openai.generation import send_generation
 from app.api.openai.replies import Reply
 from app.api.openai.requests import COMPLETION_TOKENS, CompletionRequest, Prompt
-from app.api.openai.route import CompletionsDep, ServedModelDep, new_router
+from app.api.openai.route import CompletionsDep, PromptsDep, ServedModelDep, new_router
 from app.completion_run import CompletionRun
 from app.completions import Completions
 from app.errors import BadRequest
+from app.generation_prompt import GenerationPrompt, GenerationPrompts
 from app.services import Services
 
 router = new_router()
@@ -25,42 +26,62 @@ async def create_completion(
     body: CompletionRequest,
     request: Request,
     services: ServicesDep,
+    owner: OwnerDep,
     completions: CompletionsDep,
+    prompts: PromptsDep,
     model: ServedModelDep,
 ) -> Response:
-    """Go on with each of the prompts, as plain text: no chat template, no documents."""
+    """Go on with each of the prompts, as plain text: no chat template. A text that holds a stored
+    document's whole text is read by that document's KV; token ids are read as they are."""
     arrived = time.perf_counter()
     model.require(body.model)
-    run = await run_in_threadpool(_start, body, services, completions, arrived)
+    run = await run_in_threadpool(_start, body, services, owner, completions, prompts, arrived)
     reply = Reply(run, "text", body, model=model.id, tokenizer=services.engine.tokenizer)
     return await send_generation(reply, request, stream=body.stream)
 
 
 def _start(
-    body: CompletionRequest, services: Services, completions: Completions, arrived: float
+    body: CompletionRequest,
+    services: Services,
+    owner: str,
+    completions: Completions,
+    prompts: GenerationPrompts,
+    arrived: float,
 ) -> CompletionRun:
     sampling = body.sampling(body.max_tokens or COMPLETION_TOKENS, body.logprobs)
-    prompts = [_ids(prompt, services) for prompt in body.prompt]
-    return completions.start(prompts, sampling, n=body.n, arrived=arrived)
+    given = [
+        _given(prompt, body, services, owner, prompts, sampling.max_tokens)
+        for prompt in body.prompt
+    ]
+    return completions.start(given, sampling, n=body.n, arrived=arrived)
 
 
-def _ids(prompt: Prompt, services: Services) -> tuple[int, ...]:
+def _given(
+    prompt: Prompt,
+    body: CompletionRequest,
+    services: Services,
+    owner: str,
+    prompts: GenerationPrompts,
+    answer_tokens: int,
+) -> GenerationPrompt:
     if isinstance(prompt, str):
-        ids = tuple(services.engine.tokenizer.encode(prompt, special=True))
+        given = prompts.text(
+            prompt, owner=owner, answer_tokens=answer_tokens, match=body.match_documents
+        )
     else:
-        ids = prompt
+        given = GenerationPrompt.of(prompt)
         size = services.engine.config.vocab_size
-        wrong = next((id_ for id_ in ids if not 0 <= id_ < size), None)
+        wrong = next((id_ for id_ in prompt if not 0 <= id_ < size), None)
         if wrong is not None:
             raise BadRequest(
                 f"{wrong} is no token id of this model; they run from 0 to {size - 1}.",
                 code="invalid_value",
                 details={"param": "prompt"},
             )
-    if not ids:
+    if not given.tokens:
         raise BadRequest(
             "The prompt is empty. Give at least one token.",
             code="invalid_value",
             details={"param": "prompt"},
         )
-    return ids
+    return given

@@ -17,10 +17,12 @@ from app.api.following import event_stream, finished_or_left
 from app.api.routes import API_PREFIX
 from app.api.schemas.answers import AnswerCreate, AnswerPublic
 from app.api.schemas.timeline import TimelinePublic
+from app.attempts import request_ids
 from app.errors import NotFound
 from app.events import AnswerFailed
 from app.questions import check_question
 from app.services import Services
+from app.timeline import steps_of
 
 router = APIRouter(prefix=f"{API_PREFIX}/answers", tags=["answers"])
 
@@ -78,9 +80,12 @@ async def follow_answer(
 
 
 @router.get("/{answer_id}/timeline")
-def answer_timeline(answer_id: str, owner: OwnerDep, runs: RunsDep) -> TimelinePublic:
+def answer_timeline(
+    answer_id: str, services: ServicesDep, owner: OwnerDep, runs: RunsDep
+) -> TimelinePublic:
     """When what happened to an answer, for as long as its stream can be taken up again."""
-    return TimelinePublic.of(runs.get(answer_id, owner=owner))
+    run = runs.get(answer_id, owner=owner)
+    return TimelinePublic.of(run, steps_of(services.engine, request_ids(run.id)))
 
 
 @router.post("/{answer_id}/cancel", status_code=202)

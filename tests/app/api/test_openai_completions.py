@@ -13,10 +13,12 @@ from fastapi.testclient import TestClient
 from app.api.middleware import PROMPT_LIMIT
 from app.completions import Completions
 from app.errors import BadRequest, TooManyQuestions, Unavailable
+from app.generation_prompt import GenerationPrompt
 from backend.errors import EngineBusy, EngineClosed
 from backend.types import SamplingParams
 
 TEXT = "The Supplier shall deliver"
+PROMPT = GenerationPrompt.of((5,))
 
 
 @pytest.fixture
@@ -220,21 +222,21 @@ def test_no_more_choices_at_once_than_the_limit(tiny_engine: Any) -> None:
     completions = Completions(tiny_engine, limit=2, on_finished=lambda _: ended.set())
     long = SamplingParams(max_tokens=3000, ignore_eos=True)
     with pytest.raises(BadRequest, match="Lower n"):
-        completions.start([(5,)], long, n=3)
-    run = completions.start([(5,)], long, n=2)
+        completions.start([PROMPT], long, n=3)
+    run = completions.start([PROMPT], long, n=2)
     with pytest.raises(TooManyQuestions, match="limit is 2"):
-        completions.start([(5,)], long)
+        completions.start([PROMPT], long)
     run.cancel()
     assert ended.wait(5)
     assert run.outcome == "cancelled"
-    completions.start([(5,)], SamplingParams(max_tokens=1), n=2)
+    completions.start([PROMPT], SamplingParams(max_tokens=1), n=2)
     completions.close()
     with pytest.raises(Unavailable):
-        completions.start([(5,)], long)
+        completions.start([PROMPT], long)
 
 
 def test_closing_ends_what_is_under_way(tiny_engine: Any) -> None:
     completions = Completions(tiny_engine)
-    run = completions.start([(5,), (6,)], SamplingParams(max_tokens=3000, ignore_eos=True))
+    run = completions.start([PROMPT, PROMPT], SamplingParams(max_tokens=3000, ignore_eos=True))
     completions.close()
     assert run.finished and run.outcome == "cancelled"
