@@ -16,11 +16,13 @@ FREE_BYTES_NEEDED = 200_000_000
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One dependency. `detail` says what is wrong, or is "ok"."""
+    """One dependency. `detail` says what is wrong and what to do, or is "ok". `code` names the
+    fault for programs, where there are several."""
 
     name: str
     ok: bool
     detail: str = "ok"
+    code: str = ""
 
 
 def readiness(services: Services, runs: AnswerRuns) -> tuple[Check, ...]:
@@ -79,6 +81,18 @@ def _storage(services: Services) -> Check:
 
 
 def _engine(services: Services) -> Check:
-    if not services.engine.alive:
-        return Check("engine", False, services.engine.problem)
+    engine, limit = services.engine, services.settings.engine_stall_s
+    if not engine.alive:
+        return Check("engine", False, engine.problem, "engine_dead")
+    seconds = engine.step_seconds
+    if seconds > limit:
+        return Check(
+            "engine",
+            False,
+            f"The engine has been at one step for {seconds:.0f} s, longer than {limit:g} s "
+            "(FINEPRINT_ENGINE_STALL_S). Look at the machine: a slow disk, memory that is swapped, "
+            "a GPU that does not answer (fineprint doctor). Questions go on if the step ends; if "
+            "it does not, restart the server.",
+            "engine_stalled",
+        )
     return Check("engine", True)

@@ -137,6 +137,9 @@ class Settings(BaseSettings):
     """How long a writer waits for the database."""
     drain_s: float = Field(default=20.0, ge=0)
     """How long running answers may go on after SIGTERM or Ctrl-C."""
+    engine_stall_s: float = Field(default=120.0, gt=0)
+    """An engine that is at one step for longer hangs, as far as /readyz is concerned: a step takes
+    seconds at most, on a slow CPU too."""
 
     gpu_pause_c: float = Field(default=85.0, gt=0)
     """Degrees Celsius of a GPU's core or memory at which no new work begins."""

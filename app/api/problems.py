@@ -32,9 +32,9 @@ _ANSWER_STATUS = {
     "timeout": 504,
     "not_found": 404,
     "not_ready": 409,
-    "request_too_large": 422,
+    "request_too_large": 413,
     "bad_question": 422,
-    "engine_busy": 503,
+    "engine_busy": 429,
     "engine_closed": 503,
     "server_stopping": 503,
     "database_busy": 503,
@@ -85,8 +85,7 @@ def problem_body(
 def answer_problem(code: str, message: str) -> Problem:
     """The problem of an answer that failed in its worker, where only code and words are left."""
     status = answer_status(code)
-    headers = {"Retry-After": str(RETRY_SECONDS)} if status == 503 else None
-    return Problem(status, code, message, headers=headers)
+    return Problem(status, code, message, headers=_retry(status))
 
 
 def answer_status(code: str) -> int:
@@ -134,12 +133,11 @@ async def _retrieval_error(_: Request, error: Exception) -> Problem:
 
 async def _backend_error(_: Request, error: Exception) -> Problem:
     if isinstance(error, RequestTooLarge):
-        return Problem(422, "request_too_large", str(error))
-    busy = isinstance(error, EngineBusy)
-    if not busy:
-        logger.error("request %s: %s", current_request_id(), error, exc_info=error)
-    code = "engine_busy" if busy else "engine_error"
-    return Problem(503, code, str(error), headers=_retry(503))
+        return Problem(413, "request_too_large", str(error))
+    if isinstance(error, EngineBusy):
+        return Problem(429, "engine_busy", str(error), headers=_retry(429))
+    logger.error("request %s: %s", current_request_id(), error, exc_info=error)
+    return Problem(503, "engine_error", str(error), headers=_retry(503))
 
 
 async def _http_exception(_: Request, error: Exception) -> Problem:

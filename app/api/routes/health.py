@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse
 
 from app.api import metrics as families
 from app.api.deps import REQUIRE_OPERATOR, MetricsDep, RunsDep, ServicesDep
-from app.health import readiness
+from app.health import Check, readiness
 
 METRICS = "/metrics"
 
@@ -32,9 +32,14 @@ def readyz(services: ServicesDep, runs: RunsDep) -> Response:
     otherwise = "unavailable" if phase == "serving" else phase
     body = {
         "status": "ready" if ready else otherwise,
-        "checks": {check.name: {"ok": check.ok, "detail": check.detail} for check in checks},
+        "checks": {check.name: _told(check) for check in checks},
     }
     return JSONResponse(body, status_code=200 if ready else 503)
+
+
+def _told(check: Check) -> dict[str, bool | str]:
+    told: dict[str, bool | str] = {"ok": check.ok, "detail": check.detail}
+    return told | {"code": check.code} if check.code else told
 
 
 @router.get(

@@ -171,7 +171,7 @@ def test_failures_of_the_engine_become_problems(
     document = upload()
     asker.fails = EngineBusy("The engine's queue is full.")
     busy = client.post(ANSWERS, json=ask(document))
-    assert (busy.status_code, busy.json()["code"]) == (503, "engine_busy")
+    assert (busy.status_code, busy.json()["code"]) == (429, "engine_busy")
     assert int(busy.headers["retry-after"]) > 0
     asker.fails = RuntimeError("secret detail")
     broken = client.post(ANSWERS, json=ask(document))

@@ -244,8 +244,29 @@ def test_a_dead_engine_or_answer_thread_is_named(
     monkeypatch.setattr(runner, "_threads", [*runner._threads, ended])
     checks = client.get("/readyz").json()["checks"]
     assert not checks["ingestion"]["ok"] and "Restart" in checks["ingestion"]["detail"]
-    assert checks["engine"] == {"ok": False, "detail": "The engine's thread has ended."}
+    assert checks["engine"] == {
+        "ok": False,
+        "detail": "The engine's thread has ended.",
+        "code": "engine_dead",
+    }
     assert checks["answers"]["ok"] is False and "answers-3" in checks["answers"]["detail"]
+
+
+def test_an_engine_that_hangs_is_told_with_what_to_do(client: TestClient, services: Any) -> None:
+    limit = services.settings.engine_stall_s
+    services.engine.step_seconds = limit - 1
+    assert client.get("/readyz").status_code == 200, "a long step is none that hangs"
+    services.engine.step_seconds = limit + 60
+    ready = client.get("/readyz")
+    assert (ready.status_code, ready.json()["status"]) == (503, "unavailable")
+    check = ready.json()["checks"]["engine"]
+    assert check["code"] == "engine_stalled"
+    for words in ("180 s", "FINEPRINT_ENGINE_STALL_S", "restart the server"):
+        assert words in check["detail"]
+    assert "code" not in ready.json()["checks"]["database"]
+    assert client.get("/healthz").status_code == 200, "it is not killed"
+    services.engine.step_seconds = 0.0
+    assert client.get("/readyz").status_code == 200
 
 
 def test_metrics_tell_first_tokens_by_what_was_read(
