@@ -8,14 +8,20 @@ import torch
 import triton
 import triton.language as tl
 
+from backend.ops.tuning.warps import choose_warps
+
 _WARP_ELEMENTS = 512
-"""Elements of a row for each warp."""
+"""Elements of a row for each warp, on a card without a tuned number of them."""
 
 
 def add_norm(
-    stream: torch.Tensor, delta: torch.Tensor | None, weight: torch.Tensor, eps: float
+    stream: torch.Tensor,
+    delta: torch.Tensor | None,
+    weight: torch.Tensor,
+    eps: float,
+    warps: int | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """See the package."""
+    """See the package. `warps` replaces the tuned number."""
     rows, width = stream.shape
     normed = torch.empty_like(stream)
     padded = triton.next_power_of_2(width)
@@ -28,9 +34,15 @@ def add_norm(
         WIDTH=width,
         PADDED=padded,
         ADDS=delta is not None,
-        num_warps=min(max(padded // _WARP_ELEMENTS, 1), 16),
+        num_warps=warps or warps_of(padded, stream.dtype, stream.device),
     )
     return stream, normed
+
+
+def warps_of(padded: int, dtype: torch.dtype, device: torch.device) -> int:
+    """Warps of a row of so many elements, padded to a power of two."""
+    default = min(max(padded // _WARP_ELEMENTS, 1), 16)
+    return choose_warps("add_norm", padded, dtype, device, default)
 
 
 @triton.jit

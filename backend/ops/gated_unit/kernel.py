@@ -8,19 +8,33 @@ import torch
 import triton
 import triton.language as tl
 
-_STRETCH = 1024
+from backend.ops.tuning.warps import choose_warps
+
+STRETCH = 1024
 """Most elements of a program."""
 
+_WARPS = 4
+"""On a card without a tuned number of them."""
 
-def gated_unit(both: torch.Tensor) -> torch.Tensor:
-    """See the package."""
+
+def gated_unit(both: torch.Tensor, warps: int | None = None) -> torch.Tensor:
+    """See the package. `warps` replaces the tuned number."""
     rows, width = both.shape[0], both.shape[1] // 2
     out = torch.empty((rows, width), dtype=both.dtype, device=both.device)
-    stretch = min(triton.next_power_of_2(width), _STRETCH)
+    stretch = min(triton.next_power_of_2(width), STRETCH)
     _gated_kernel[(rows, triton.cdiv(width, stretch))](
-        both, out, WIDTH=width, STRETCH=stretch, num_warps=4
+        both,
+        out,
+        WIDTH=width,
+        STRETCH=stretch,
+        num_warps=warps or warps_of(stretch, both.dtype, both.device),
     )
     return out
+
+
+def warps_of(stretch: int, dtype: torch.dtype, device: torch.device) -> int:
+    """Warps of a stretch of so many elements."""
+    return choose_warps("gated_unit", stretch, dtype, device, _WARPS)
 
 
 @triton.jit

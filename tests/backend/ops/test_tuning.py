@@ -28,12 +28,15 @@ from backend.ops.tuning import (
     read_table,
     use_tables,
 )
+from backend.ops.tuning.warps import Warps, choose_warps
 from backend.parts import load_parts
 
 MAKERS = {
     "block_attention": Tiles,
     "block_attention_hopper": HopperTiles,
     "page_attention": PageTiles,
+    "add_norm": Warps,
+    "gated_unit": Warps,
 }
 H200, H20 = Card("NVIDIA H200", (9, 0)), Card("NVIDIA H20", (9, 0))
 A100 = Card("NVIDIA A100-SXM4-80GB", (8, 0))
@@ -106,6 +109,7 @@ def test_what_was_not_measured_gets_the_safe_default(on_card: list[Card]) -> Non
     on_card.append(A100)
     assert choose_tiles(64, torch.bfloat16, CUDA) == SAFE
     assert choose_implementation(64, torch.bfloat16, CUDA) == "triton"
+    assert choose_warps("add_norm", 4096, torch.bfloat16, CUDA, 8) == 8
     assert choose_tiles(64, torch.bfloat16, torch.device("cpu")) == SAFE
     assert card_of(torch.device("cpu")) is None
 

@@ -23,15 +23,16 @@ from app.errors import BadParameter
 from backend.errors import BackendError
 from backend.ops.tuning import Card, Choice, find_entry, lookup, read_table, use_tables
 from eval.benchmarks.kernels.case import SHAPES, Call, ModelShape, Setup
-from eval.benchmarks.kernels.tuning import block_attention, writing
+from eval.benchmarks.kernels.tuning import block_attention, row_ops, writing
 from eval.benchmarks.kernels.tuning.command import tune_card
 from eval.benchmarks.kernels.tuning.loop import Tunable, tune
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 CPU = torch.device("cpu")
 CARD = Card("Test Card 1", (7, 7))
-SETUP = Setup(CPU, 0, (ModelShape("tiny", 2, 3, 64, 8, 8), ModelShape("odd", 1, 1, 80, 8, 8)))
+SETUP = Setup(CPU, 0, (ModelShape("tiny", 2, 3, 64, 60, 1100), ModelShape("odd", 1, 1, 80, 50, 90)))
 SIZES = block_attention.Sizes(large=(40, 24), small=(33, 1, 18))
+WIDTHS = {row_ops.add_norms: [64], row_ops.gated_units: [128, 1024]}
 X = torch.arange(1.0, 9.0)
 
 
@@ -168,11 +169,22 @@ def test_candidates_run(place: str) -> None:
     device = CPU if INTERPRETED else torch.device("cuda")
     setup = replace(SETUP, device=device)
     for one in block_attention.tunables(setup, torch.float16, SIZES):
-        few = replace(one, candidates=(one.candidates[0], one.candidates[-1]))
-        entry = tune(few, clock_of(2.0, 1.0), "test")
-        assert [attempt.problem for attempt in entry.attempts] == ["", ""]
-        assert entry.choice == few.candidates[-1]
-        assert entry.attempts[1].speed == pytest.approx(one.work, rel=1e-4)
+        compare(replace(one, candidates=(one.candidates[0], one.candidates[-1])))
+    for make in (row_ops.add_norms, row_ops.gated_units):
+        found = list(make(setup, torch.float16, 7))
+        assert [one.width for one in found] == WIDTHS[make]
+        for one in found:
+            assert len({choice["warps"] for choice in one.candidates}) == 5
+            compare(one)
+
+
+def compare(few: Tunable) -> None:
+    """All candidates are right; the last is the fastest."""
+    count = len(few.candidates)
+    entry = tune(few, clock_of(*range(count, 0, -1)), "test")
+    assert [attempt.problem for attempt in entry.attempts] == [""] * count
+    assert entry.choice == few.candidates[-1]
+    assert entry.attempts[-1].speed == pytest.approx(few.work, rel=1e-4)
 
 
 @pytest.mark.gpu

@@ -22,7 +22,7 @@ from backend.ops.block_attention import (
 from backend.ops.block_attention.tiles import HOPPER_WIDTHS, choose_hopper_tiles, choose_tiles
 from backend.ops.tuning import Choice, card_of
 from eval.benchmarks.kernels.case import ModelShape, Setup, name_of
-from eval.benchmarks.kernels.tuning.loop import Tunable
+from eval.benchmarks.kernels.tuning.loop import Tunable, dtypes_of
 from eval.benchmarks.random_model import shape_config
 
 _SEEN = 64
@@ -92,8 +92,7 @@ def _tunable(
     return Tunable(
         op="block_attention_hopper" if impl == "hopper" else "block_attention",
         width=1 << (shape.head_dim - 1).bit_length(),
-        # What was measured in one 16-bit format serves the other: it takes the same room.
-        dtypes=("bfloat16", "float16") if dtype.itemsize == 2 else (name_of(dtype),),
+        dtypes=dtypes_of(dtype),
         on=f"{total:,} tokens in blocks of {longest:,} with {_SEEN} sinks and {_SEEN} anchors a "
         f"block, {shape.heads}/{shape.kv_heads} heads of {shape.head_dim}, {name_of(dtype)}",
         unit="TFLOP/s",

@@ -9,7 +9,7 @@ import torch
 
 from backend.errors import BackendError
 from backend.ops.tuning import Attempt, Choice, Entry
-from eval.benchmarks.kernels.case import Call
+from eval.benchmarks.kernels.case import Call, name_of
 
 MARGIN = 0.01
 """What is in use stays unless another is faster by this share: below it is noise."""
@@ -36,6 +36,11 @@ class Tunable:
     tolerance: float
     small: Callable[[Choice], torch.Tensor]
     large: Callable[[Choice], torch.Tensor]
+
+
+def dtypes_of(dtype: torch.dtype) -> tuple[str, ...]:
+    """Dtypes that a measurement in this one serves: 16-bit formats take the same room."""
+    return ("bfloat16", "float16") if dtype.itemsize == 2 else (name_of(dtype),)
 
 
 def tune(
