@@ -16,9 +16,11 @@ from transformers import AutoModelForCausalLM
 from backend.block_group import GroupedBlock
 from backend.engine import Engine
 from backend.engine_config import EngineConfig
+from backend.latent_context import LatentContext
 from backend.loader import load_checkpoint
 from backend.models import build_decoder
 from backend.runner import Runner
+from backend.sequence import Sequence
 from backend.types import DocumentTokens, Request, SamplingParams
 from kvstore.formats import FORMATS, FormatName
 from kvstore.pool import PagePool
@@ -130,16 +132,26 @@ def test_requests_side_by_side_give_what_they_give_alone(tiny_latent: Path) -> N
         assert [[e.token_id for e in stream] for stream in streams] == alone
 
 
-def test_guesses_that_fail_are_taken_back(tiny_latent: Path) -> None:
-    answers = []
-    for guessed in (0, 6):
-        with opened(tiny_latent, guessed_tokens=guessed) as engine:
-            engine.read(document(engine)).wait(60)
-            # A question whose end stands in it before, so that there is something to guess.
-            prompt = (*QUESTION, *TOKENS[300:330], *QUESTION)
-            request = dataclasses.replace(REQUEST, prompt_ids=prompt)
-            answers.append([event.token_id for event in engine.generate(request)])
-    assert answers[0] == answers[1]
+def test_guesses_that_fail_are_taken_back(
+    tiny_latent: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def guess(sequence: Sequence) -> list[int]:
+        return [5, 6, 7][: ANSWER.max_tokens - len(sequence.tokens) - 1]
+
+    with opened(tiny_latent) as engine:
+        engine.read(document(engine)).wait(60)
+        plain = [event.token_id for event in engine.generate(REQUEST)]
+        taken: list[int] = []
+        real = LatentContext.take_back
+
+        def take_back(context: LatentContext, count: int) -> None:
+            taken.append(count)
+            real(context, count)
+
+        monkeypatch.setattr(LatentContext, "take_back", take_back)
+        monkeypatch.setattr(Sequence, "guess", guess)
+        assert [event.token_id for event in engine.generate(REQUEST)] == plain
+        assert max(taken) == 3
 
 
 def test_a_group_leaves_what_blocks_one_by_one_leave(tiny_latent: Path) -> None:
@@ -159,3 +171,15 @@ def test_a_group_leaves_what_blocks_one_by_one_leave(tiny_latent: Path) -> None:
     for page, filled in ((0, 64), (1, 64), (2, 37), (3, 1)):
         alone, together = (pool.data[at, ..., :filled, :] for at in (page, page + 4))
         torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.gpu
+def test_a_gpu_scores_as_a_cpu_does(tiny_latent: Path) -> None:
+    scores = []
+    for device in ("cpu", "cuda"):
+        with opened(tiny_latent, device=device) as engine:
+            engine.read(document(engine)).wait(60)
+            scores.append(
+                engine.score(QUESTION[:1], QUESTION[1:], document_key="d", evidence=((10, 600),))
+            )
+    torch.testing.assert_close(torch.tensor(scores[0]), torch.tensor(scores[1]), atol=1e-3, rtol=0)
