@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 
 from backend.ops.block_attention import BlockRead, ReadPlan, plan_reads
+from backend.ops.page_codec import page_rows
 from kvstore.types import PAGE_TOKENS
 
 Place = tuple[int, int]
@@ -31,14 +32,16 @@ class GroupedBlock:
 @dataclass(frozen=True, slots=True)
 class GroupLayout:
     """`token_ids` of all blocks in a row [n]; token i is stored at (`pages[i]`, `slots[i]`).
-    `outside` are the anchors that lie in no block of the group: their KV must be in the pool, and
-    stands behind the sinks among the plan's extra rows."""
+    `page_rows` says the same page by page (see `backend.ops.page_codec.page_rows`). `outside` are
+    the anchors that lie in no block of the group: their KV must be in the pool, and stands behind
+    the sinks among the plan's extra rows."""
 
     plan: ReadPlan
     outside: tuple[Place, ...]
     token_ids: torch.Tensor
     pages: torch.Tensor
     slots: torch.Tensor
+    page_rows: torch.Tensor
 
 
 def lay_out(
@@ -71,6 +74,7 @@ def lay_out(
         slots=torch.cat([torch.arange(len(block.token_ids)) % PAGE_TOKENS for block in blocks]).to(
             device
         ),
+        page_rows=page_rows([(len(block.token_ids), block.pages) for block in blocks], device),
     )
 
 

@@ -40,6 +40,9 @@ class EngineConfig:
     block on a CPU, which it keeps busy, and 32,768 tokens on a GPU (see
     docs/benchmarks/ttft-h200.md). `kv_format` is that of the pages, in memory and on disk (see
     docs/benchmarks/kv-formats.md); sinks, the question and the answer stay as they were computed.
+    With `packed_kernels` a GPU makes pages of fp8, int8 and int4 by one kernel, and attention reads
+    them as they are; without, which is the default until it was measured on a GPU, they are decoded
+    when a context opens.
     `first_come` serves documents and questions strictly in order of arrival, for benchmarks.
     Blocks that had to make room are kept in up to `host_budget` bytes of host memory, in
     `aged_format` if there is one (see `kvstore.tiers.memory`); None is nothing without such a
@@ -58,6 +61,7 @@ class EngineConfig:
     block_tokens: int = 512
     reading: Reading = "independent"
     kv_format: FormatName = "auto"
+    packed_kernels: bool = False
     kv_budget: int = 0
     kv_share: float = 0.0
     host_budget: int | None = None

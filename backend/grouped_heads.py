@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 
 from backend.block_group import GroupLayout
@@ -10,8 +12,10 @@ from backend.heads import KV, Keep
 from backend.layers.rope import Rope, rotate
 from backend.models import Attend, Decoder
 from backend.ops.block_attention import block_attention, choose_implementation
+from backend.ops.page_codec import encode_pages
 from backend.ops.page_write import place_write
 from backend.ops.prefix_attention import Implementation, prefix_attention
+from kvstore.formats.packed import PackedFormat
 from kvstore.pool import PagePool
 
 _ROTATED = 65_536
@@ -21,8 +25,10 @@ _ROTATED = 65_536
 class GroupedHeads:
     """See `backend.heads.Heads`."""
 
-    def __init__(self, model: Decoder, rope: Rope) -> None:
+    def __init__(self, model: Decoder, rope: Rope, *, packed_kernels: bool = False) -> None:
+        """With `packed_kernels` pages in packed formats are made by one kernel a layer."""
         self._rope = rope
+        self._packed_kernels = packed_kernels
         self._on_gpu = model.device.type == "cuda"
         self._impl: Implementation = "tiled" if model.device.type == "cpu" else "fused"
         self._block_impl = choose_implementation(
@@ -75,6 +81,9 @@ class GroupedHeads:
             q, k = qk[:, :-kv_heads], qk[:, -kv_heads:]
             if self._on_gpu and pool.format.plain:
                 place_write(pool.data, layer, k, v, layout.pages, layout.slots, impl="triton")
+            elif self._packed_kernels and isinstance(pool.format, PackedFormat):
+                impl: Literal["triton", "reference"] = "triton" if self._on_gpu else "reference"
+                encode_pages(pool.data, layer, k, v, layout.page_rows, pool.format, impl=impl)
             else:
                 pool.write_tokens(layout.pages, layout.slots, layer, k, v)
             extra = (keys[layer], values[layer]) if layout.plan.extra_rows else None

@@ -12,9 +12,11 @@ from backend.loader import load_checkpoint
 from backend.models import Decoder, build_decoder
 from backend.ops.tuning import use_tables
 from backend.paged.arena import Arena
+from backend.paged.packed import PackedArena
 from backend.tokenizer import Tokenizer
 from kvstore.formats import page_format
 from kvstore.formats.plain import PlainFormat
+from kvstore.formats.types import PageFormat
 from kvstore.pool import PagePool, page_bytes
 from kvstore.store import KVStore
 from kvstore.types import PAGE_TOKENS, KVShape
@@ -70,9 +72,15 @@ def make_parts(
     budget = config.resolved_kv_budget()
     # A step with latents or experts can't be recorded: their contexts stand outside.
     paged = model.device.type == "cuda" and model.config.latent is None
-    arena = _make_arena(model, shape, budget) if paged else None
-    left = budget if arena is None else budget - arena.pool.data.nbytes
     form = page_format(config.kv_format, model.compute_dtype)
+    if config.packed_kernels and (not paged or form.plain):
+        raise BackendError(
+            "packed_kernels are for pages in fp8, int8 or int4 on a GPU, and for models without "
+            "latents; leave it off"
+        )
+    packed = form if config.packed_kernels else None
+    arena = make_arena(model, shape, budget, packed) if paged else None
+    left = budget if arena is None else budget - arena.bytes
     pages = left // page_bytes(shape, form)
     if pages < config.block_tokens // PAGE_TOKENS + 1:
         raise BackendError(
@@ -83,9 +91,27 @@ def make_parts(
     return EngineParts(model, tokenizer, fingerprint, store, arena)
 
 
-def _make_arena(model: Decoder, shape: KVShape, budget: int) -> Arena:
-    page = page_bytes(shape, PlainFormat(model.compute_dtype))
-    pages = max(min(budget // ARENA_SHARE // page, ARENA_TOKENS // PAGE_TOKENS), 2)
+def make_arena(
+    model: Decoder, shape: KVShape, budget: int, packed: PageFormat | None = None
+) -> Arena:
+    """The arena that a KV budget of so many bytes gives. With `packed` half of it is for evidence
+    in that format."""
+    dtype, device = model.compute_dtype, model.device
     longest = -(-model.config.max_positions // PAGE_TOKENS)
-    pool = PagePool(shape, pages, model.compute_dtype, model.device)
-    return Arena(pool, context_pages=min(pages, 2 * longest))
+    share = budget // ARENA_SHARE
+
+    def pool_of(form: PageFormat, share: int) -> PagePool:
+        most = ARENA_TOKENS // PAGE_TOKENS
+        return PagePool(
+            shape, max(min(share // page_bytes(shape, form), most), 2), dtype, device, form
+        )
+
+    if packed is None:
+        pool = pool_of(PlainFormat(dtype), share)
+        return Arena(pool, context_pages=min(pool.total, 2 * longest))
+    pool, evidence = pool_of(PlainFormat(dtype), share // 2), pool_of(packed, share // 2)
+    return Arena(
+        pool,
+        context_pages=min(pool.total, 2 * longest),
+        packed=PackedArena(evidence, context_pages=min(evidence.total, 2 * longest)),
+    )

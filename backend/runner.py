@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
+from typing import Literal, cast
 
 import torch
 
@@ -22,8 +22,11 @@ from backend.latent_heads import LatentHeads
 from backend.layers.rope import Rope
 from backend.lookup import GUESSED, GUESSED_IN_PAGES
 from backend.models import Decoder
+from backend.ops.page_attention import page_lists
+from backend.ops.page_codec import decode_pages
 from backend.paged.arena import Arena, PagedContext
 from backend.paged.step import BATCHES, ROWS, SCORED_ROWS, PagedStep, StepRows
+from kvstore.formats.packed import PackedFormat
 from kvstore.pool import PagePool
 from kvstore.types import PAGE_TOKENS, PageTable
 
@@ -61,8 +64,11 @@ class Runner:
         self._pool = pool
         rope = Rope(model.config, model.device)
         latent = model.config.latent
+        self._packed_kernels = arena is not None and arena.packed is not None
         self._heads: Heads = (
-            GroupedHeads(model, rope) if latent is None else LatentHeads(latent, rope)
+            GroupedHeads(model, rope, packed_kernels=self._packed_kernels)
+            if latent is None
+            else LatentHeads(latent, rope)
         )
         self._arena = arena
         self._step = None if arena is None else PagedStep(model, rope, arena)
@@ -72,7 +78,7 @@ class Runner:
     @property
     def context_bytes(self) -> int:
         """Bytes of the arena."""
-        return 0 if self._arena is None else self._arena.pool.data.nbytes
+        return 0 if self._arena is None else self._arena.bytes
 
     @property
     def longest_grouped(self) -> int:
@@ -156,7 +162,8 @@ class Runner:
         many of them as it says. What the pages held before is overwritten.
         """
         prefix = self.sinks(sinks)
-        group = lay_out(blocks, prefix[0].shape[2], anchors, self._model.device)
+        device = self._model.device
+        group = lay_out(blocks, prefix[0].shape[2], anchors, device)
         if group.outside:
             prefix = self._heads.join(prefix, self._pool.gather_tokens(group.outside))
         attend = self._heads.group(prefix, group, self._pool)
@@ -178,13 +185,30 @@ class Runner:
         prefix = self.sinks(sinks)
         if anchors:
             prefix = self._heads.join(prefix, self._pool.gather_tokens(anchors))
+        if table.refs and self._arena is not None and self._packed_kernels:
+            paged = self._arena.open(prefix, _with_spare(room), (self._pool, table))
+            if paged is not None:
+                return paged
         if table.refs:
-            prefix = self._heads.join(prefix, self._pool.gather(table))
+            prefix = self._heads.join(prefix, self._gathered(table))
         if self._arena is not None:
             paged = self._arena.open(prefix, _with_spare(room))
             if paged is not None:
                 return paged
         return self._heads.context(prefix)
+
+    def _gathered(self, table: PageTable) -> KV:
+        """KV of a page list, in the model's dtype."""
+        pool = self._pool
+        if not self._packed_kernels or not isinstance(pool.format, PackedFormat):
+            return pool.gather(table)
+        refs = page_lists([table], [1], pool.data.device).refs
+        impl: Literal["triton", "reference"] = "triton" if pool.data.is_cuda else "reference"
+        width = pool.shape.head_dim
+        keys, values = decode_pages(
+            pool.data, refs, table.tokens, pool.format, width, pool.dtype, impl=impl
+        )
+        return keys, values
 
     def step(
         self,

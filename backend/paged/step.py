@@ -37,6 +37,9 @@ SCORED_ROWS = 16
 _ENTRY = 7
 """Integers that describe a context (see `page_write`)."""
 
+_PACKED_ENTRY = 5
+"""Integers more that describe its packed pages, where the arena has some."""
+
 Shape = tuple[int, int, int]
 """(contexts, tokens of each, most pages of a list)."""
 
@@ -78,9 +81,12 @@ class PagedStep:
     def __init__(self, model: Decoder, rope: Rope, arena: Arena) -> None:
         self._model = model
         self._arena = arena
+        self._packed = arena.packed
+        self._entry = _ENTRY if arena.packed is None else _ENTRY + _PACKED_ENTRY
         self._on_gpu = model.device.type == "cuda"
         self._impl: Literal["reference", "triton"] = "triton" if self._on_gpu else "reference"
-        positions = (arena.context_pages + 1) * PAGE_TOKENS
+        longest = arena.context_pages + (arena.packed.context_pages if arena.packed else 0)
+        positions = (longest + 1) * PAGE_TOKENS
         self._cos, self._sin = rope.tables(0, positions)
         self._refs = arena.table.view(-1, 4)
         self._shapes: dict[Shape, _Recorded] = {}
@@ -158,6 +164,7 @@ class PagedStep:
             if place >= len(contexts):
                 own = SCRATCH_ROW * self._arena.context_pages
                 numbers += (own, -(-rows // PAGE_TOKENS), first, rows, rows, own, 0)
+                numbers += self._packed_entry(SCRATCH_ROW, 0, first, rows, rows)
                 lasts.append(first)
                 flat += [0] * rows
                 continue
@@ -167,7 +174,9 @@ class PagedStep:
             if tokens > context.capacity:
                 raise BackendError("a context has no room for the step's tokens")
             own = context.row * self._arena.context_pages
-            numbers += (own, -(-tokens // PAGE_TOKENS), first, rows, tokens, own, 0)
+            numbers += (own, context.pages_of(tokens), first, rows, tokens)
+            numbers += (own + context.own_page, context.own_start)
+            numbers += self._packed_entry(context.row, len(context.packed), first, rows, tokens)
             lasts.append(first + len(ids) - 1)
             flat += ids
             flat += [0] * (rows - len(ids))
@@ -176,23 +185,41 @@ class PagedStep:
             self._copied.synchronize()
         staged.copy_(torch.tensor([*numbers, *lasts, *flat], dtype=torch.int32))
 
+    def _packed_entry(
+        self, row: int, pages: int, first: int, rows: int, tokens: int
+    ) -> tuple[int, ...]:
+        if self._packed is None:
+            return ()
+        return row * self._packed.context_pages, pages, first, rows, tokens
+
     def _body(self, given: torch.Tensor, batch: int, rows: int, pages: int) -> _Outputs:
-        entries = batch * _ENTRY
+        entries = batch * self._entry
+        requests = given[:entries].view(batch, self._entry)
         lists = PageLists(
             refs=self._refs,
-            requests=given[:entries].view(batch, _ENTRY),
+            requests=requests[:, :_ENTRY],
             rows=batch * rows,
             most_rows=rows,
             most_pages=pages,
             positions=len(self._cos),
         )
         data = self._arena.pool.data
+        evidence = None
+        if self._packed is not None:
+            evidence = self._packed.lists(requests[:, _ENTRY:], pages)
 
         def attend(layer: int, qk: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
             q, k = qk[:, : -v.shape[1]], qk[:, -v.shape[1] :]
             page_write(data, layer, k, v, lists, impl=self._impl)
             read = page_attention(
-                q, data, layer, lists, cos=self._cos, sin=self._sin, impl=self._impl
+                q,
+                data,
+                layer,
+                lists,
+                cos=self._cos,
+                sin=self._sin,
+                impl=self._impl,
+                packed=evidence,
             )
             return read.flatten(1)
 
@@ -219,7 +246,7 @@ class PagedStep:
         return self._shapes[shape]
 
     def _make(self, batch: int, rows: int, pages: int) -> _Recorded:
-        size = batch * (_ENTRY + 1 + rows)
+        size = batch * (self._entry + 1 + rows)
         scored = batch * rows if rows <= SCORED_ROWS else batch
         staged = torch.zeros(size, dtype=torch.int32, pin_memory=self._on_gpu)
         told = torch.zeros((scored, 2), dtype=torch.int32, pin_memory=self._on_gpu)

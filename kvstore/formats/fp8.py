@@ -20,6 +20,8 @@ LARGEST = 448.0
 class Fp8Format(PackedFormat):
     """`scale * code`, the scale in float32, for each `tokens` consecutive tokens of a page."""
 
+    coding = "fp8"
+
     def __init__(self, tokens: int, group: str) -> None:
         """`tokens` divides 64; `group` names it."""
         self.name = f"fp8_e4m3/{group}"

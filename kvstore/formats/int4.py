@@ -19,8 +19,8 @@ from kvstore.types import PAGE_TOKENS
 GROUP = 32
 _LARGEST = 15
 _LARGEST_LEAST = torch.finfo(torch.bfloat16).max
-_STEPS_PER_OCTAVE = 8
-_MIDDLE = 160
+STEPS_PER_OCTAVE = 8
+MIDDLE = 160
 """Step byte b stands for 2 ** ((b - 160) / 8): from 1e-6 to 3,756, numbers up to 56,000 apart."""
 
 
@@ -29,6 +29,7 @@ class Int4Format(PackedFormat):
     channels, the high halves the others."""
 
     name = "int4/channel32_token32"
+    coding = "int4"
 
     def __init__(self) -> None:
         self._steps: dict[torch.device, torch.Tensor] = {}
@@ -76,17 +77,21 @@ class Int4Format(PackedFormat):
 
     def _step_bytes(self, span: torch.Tensor) -> torch.Tensor:
         """The smallest step for each span that reaches from one end to the other."""
-        octaves = (span / _LARGEST).clamp(min=torch.finfo(torch.float32).tiny).log2_()
-        places = (octaves * _STEPS_PER_OCTAVE + _MIDDLE).ceil_()
-        return places.nan_to_num_(0.0).clamp_(0, 255).to(torch.uint8)
+        wanted = (span / _LARGEST).clamp_(min=torch.finfo(torch.float32).tiny).contiguous()
+        # Compared and not computed with a logarithm, which libraries round differently.
+        places = torch.bucketize(wanted, self._table(span.device)).clamp_(max=255)
+        return places.masked_fill_(span.isnan(), 0).to(torch.uint8)
 
     def _step(self, places: torch.Tensor) -> torch.Tensor:
-        table = self._steps.get(places.device)
+        return self._table(places.device)[places.int()]
+
+    def _table(self, device: torch.device) -> torch.Tensor:
+        table = self._steps.get(device)
         if table is None:
             # Not `exp2`: a library may round it differently in another place of a tensor.
-            sizes = [2.0 ** ((place - _MIDDLE) / _STEPS_PER_OCTAVE) for place in range(256)]
-            table = self._steps[places.device] = torch.tensor(sizes, device=places.device)
-        return table[places.int()]
+            sizes = [2.0 ** ((place - MIDDLE) / STEPS_PER_OCTAVE) for place in range(256)]
+            table = self._steps[device] = torch.tensor(sizes, device=device)
+        return table
 
 
 def _widened(rows: torch.Tensor, multiple: int) -> torch.Tensor:

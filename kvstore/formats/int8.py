@@ -17,6 +17,7 @@ class Int8Format(PackedFormat):
     """`scale * code`, codes from -127 to 127, the scale in float32."""
 
     name = "int8/token_head"
+    coding = "int8"
 
     def fields(self, channels: int, part: Part) -> tuple[Field, ...]:
         """See `PackedFormat`."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 
@@ -17,6 +18,9 @@ from kvstore.formats.types import Cell, Part
 from kvstore.types import PAGE_TOKENS
 
 ALIGNMENT = 128
+
+Coding = Literal["int8", "fp8", "int4"]
+"""What a code is, for kernels that read cells by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class PackedFormat(ABC):
 
     plain = False
     name: str
+    coding: Coding
 
     @abstractmethod
     def fields(self, channels: int, part: Part) -> tuple[Field, ...]:
@@ -57,8 +62,13 @@ class PackedFormat(ABC):
 
     def cell(self, channels: int) -> Cell:
         """See `PageFormat`."""
-        size = max(sum(field.bytes for field in self.fields(channels, part)) for part in _PARTS)
+        size = max(self.starts(channels, part)[-1] for part in _PARTS)
         return Cell((-(-size // ALIGNMENT) * ALIGNMENT,), torch.uint8)
+
+    def starts(self, channels: int, part: Part) -> tuple[int, ...]:
+        """Byte of the cell at which each field begins, and where the last one ends."""
+        sizes = [field.bytes for field in self.fields(channels, part)]
+        return tuple(sum(sizes[:count]) for count in range(len(sizes) + 1))
 
     def encode(self, rows: torch.Tensor, part: Part) -> torch.Tensor:
         """See `PageFormat`."""
@@ -102,11 +112,11 @@ class PackedFormat(ABC):
 
     def _places(self, cells: torch.Tensor, channels: int, part: Part) -> list[torch.Tensor]:
         """Views of the fields, each [..., rows, columns]."""
-        views, first = [], 0
-        for field in self.fields(channels, part):
+        views = []
+        starts = self.starts(channels, part)
+        for first, field in zip(starts, self.fields(channels, part), strict=False):
             raw = cells[..., first : first + field.bytes]
             views.append(raw.view(field.dtype).unflatten(-1, (field.rows, field.columns)))
-            first += field.bytes
         return views
 
 
