@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from retrieval.decimals import Path, backbone
 from retrieval.headings import Candidate, Style, candidates, capital_headings
 from retrieval.types import Clause
 
@@ -40,8 +41,11 @@ class _Open:
 class _Builder:
     """Accepts candidates one by one and keeps the stack of open clauses."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, decimals: Mapping[int, Path]) -> None:
+        """`decimals`: see `Backbone.numbers`."""
         self._text = text
+        self._decimals = decimals
+        self._places = sorted(decimals)
         self._stack: list[_Open] = []
         self._last: dict[Style, int] = {}
         self._last_single = -1
@@ -72,6 +76,13 @@ class _Builder:
 
     def _fit(self, candidate: Candidate, style: Style, path: tuple[int, ...]) -> int | None:
         """How many open clauses stay open if the candidate is taken; None when it does not fit."""
+        confirmed = self._decimals.get(candidate.start)
+        if confirmed is not None:
+            if path != confirmed:
+                return None
+            return self._enclosing(style) if style in _RANK else self._above(path)
+        if style == "dotted" and len(path) > 1 and not self._between(candidate.start, path):
+            return None
         if style in _RANK:
             return self._fit_absolute(candidate, style, path[-1])
         if style == "dotted":
@@ -85,8 +96,32 @@ class _Builder:
         same = [place for place, entry in enumerate(self._stack) if entry.style == style]
         return same[-1] if same else len(self._stack)
 
+    def _above(self, path: Path) -> int:
+        """How many open clauses may enclose a clause with this number."""
+        keep = 0
+        for entry in self._stack:
+            if entry.style == "dotted":
+                inside = len(entry.path) < len(path) and path[: len(entry.path)] == entry.path
+            elif entry.style == "article":
+                inside = entry.path[-1] == path[0]
+            else:
+                inside = entry.style in _RANK
+            if not inside:
+                break
+            keep += 1
+        return keep
+
+    def _between(self, start: int, path: Path) -> bool:
+        """Whether a number that nothing confirms fits between the confirmed ones around it."""
+        behind = bisect_right(self._places, start)
+        if behind and path <= self._decimals[self._places[behind - 1]]:
+            return False
+        if behind == len(self._places):
+            return True
+        following = self._decimals[self._places[behind]]
+        return path < following or following[0] == 1
+
     def _fit_absolute(self, candidate: Candidate, style: Style, number: int) -> int | None:
-        rank = _RANK[style]
         last = self._last.get(style)
         if style not in ("attachment", "caps") and last is not None:
             step = number - last
@@ -95,9 +130,13 @@ class _Builder:
                 fits = candidate.titled
             if not fits:
                 return None
+        return self._enclosing(style)
+
+    def _enclosing(self, style: Style) -> int:
+        """How many open clauses are of a higher rank than this absolute style."""
         keep = 0
         for entry in self._stack:
-            if _RANK.get(entry.style, _RELATIVE) >= rank:
+            if _RANK.get(entry.style, _RELATIVE) >= _RANK[style]:
                 break
             keep += 1
         return keep
@@ -170,9 +209,11 @@ def outline(text: str) -> tuple[Clause, ...]:
 
 
 def _build(text: str, offered: Sequence[Candidate]) -> list[tuple[Candidate, int | None, int]]:
-    builder = _Builder(text)
+    spine = backbone(offered)
+    builder = _Builder(text, spine.numbers)
     for candidate in offered:
-        builder.offer(candidate)
+        if not any(first <= candidate.start < last for first, last in spine.contents):
+            builder.offer(candidate)
     return builder.found
 
 

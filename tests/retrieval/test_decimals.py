@@ -1,0 +1,159 @@
+"""Decimal clause numbers confirm each other, whatever was missed between them."""
+
+from __future__ import annotations
+
+import pytest
+
+from retrieval.clauses import label_at, outline
+from retrieval.decimals import backbone, follows
+from retrieval.headings import candidates
+
+BODY = """
+Exhibit 10.3
+
+LICENCE AGREEMENT
+
+1. Definitions
+
+1.1 Product. The goods listed in Schedule 1.
+
+1.2 Term. The time stated in clause 9.1.
+
+2.1 Grant. The Licensor grants a licence.
+(a) for the Territory, and
+(b) for the Term.
+
+4.1 Fees. The Licensee pays the fees.
+
+4.2 Late payment. Interest accrues as provided in
+8.3 of this Agreement and under
+Section 9.9 Taxes of the Master Agreement.
+
+4.4 Records. The Licensee keeps records.
+
+15.3 Applicable law. The laws of England apply.
+
+15.4 Language. English prevails.
+"""
+
+
+def labels(text: str) -> list[str | None]:
+    clauses = outline(text)
+    return [label_at(clauses, clause.start) for clause in clauses]
+
+
+@pytest.mark.parametrize(
+    ("path", "other"),
+    [
+        ((15, 3), (15, 4)),
+        ((15, 3), (15, 3, 1)),
+        ((15, 3, 2), (15, 4)),
+        ((15, 3), (16, 1)),
+        ((1, 2, 3), (1, 3, 1)),
+    ],
+)
+def test_what_may_come_next(path: tuple[int, ...], other: tuple[int, ...]) -> None:
+    assert follows(path, other)
+
+
+@pytest.mark.parametrize(
+    ("path", "other"),
+    [
+        ((15, 3), (15, 3)),
+        ((15, 3), (15, 5)),
+        ((15, 4), (15, 3)),
+        ((15, 3), (17, 1)),
+        ((4, 2), (8, 3)),
+    ],
+)
+def test_what_may_not(path: tuple[int, ...], other: tuple[int, ...]) -> None:
+    assert not follows(path, other)
+
+
+def test_clauses_behind_gaps_have_their_own_numbers() -> None:
+    found = labels(BODY)
+    for number in ("1.1", "1.2", "2.1", "4.1", "4.2", "15.3", "15.4"):
+        assert number in found
+    assert "2.1(a)" in found and "2.1(b)" in found
+
+
+def test_a_quote_behind_a_gap_is_cited_by_its_clause() -> None:
+    clauses = outline(BODY)
+    assert label_at(clauses, BODY.index("The laws of England")) == "15.3"
+    assert label_at(clauses, BODY.index("The Licensee keeps records")) == "4.4"
+
+
+def test_references_that_wrap_are_no_clauses() -> None:
+    found = labels(BODY)
+    assert "8.3" not in found and "9.9" not in found
+
+
+def test_an_index_of_terms_does_not_break_the_numbering() -> None:
+    index = (
+        "Closing   4.4 Company   2.3 Consent   9.9 Merger   9.10 Parent   3.1 Proxy   7.1 Trust\n"
+    )
+    text = BODY.replace("2.1 Grant", f"{index}\n2.1 Grant")
+    clauses = outline(text)
+    for words, number in (("The Licensor grants", "2.1"), ("The laws of England", "15.3")):
+        assert label_at(clauses, text.index(words)) == number
+
+
+def test_numbers_behind_wide_spaces_of_a_text_without_lines_are_clauses() -> None:
+    text = (
+        "Section 4   Exclusivity   [***]   Section 5   Consideration   5.1 Royalty. A royalty is"
+        " paid.   5.2 Audit. Books are kept.   6.1 Term. Two years.   6.2 End. On notice."
+    )
+    clauses = outline(text)
+    assert label_at(clauses, text.index("Two years")) == "6.1"
+    assert label_at(clauses, text.index("Books are kept")) == "5.2"
+
+
+def test_a_schedule_counts_from_one_again() -> None:
+    schedule = "\nSchedule 1\n\n1.1 Goods. Steel.\n\n1.2 Price. EUR 5.\n\n2.1 Packing. Boxes.\n"
+    clauses = outline(BODY + schedule)
+    text = BODY + schedule
+    assert label_at(clauses, text.index("EUR 5")) == "1.2"
+    assert label_at(clauses, text.index("Boxes")) == "2.1"
+    assert label_at(clauses, text.index("English prevails")) == "15.4"
+
+
+CONTENTS = "".join(
+    f"{number} {title} {page}\n"
+    for page, (number, title) in enumerate(
+        [("1.1", "Product"), ("1.2", "Term"), ("4.1", "Fees"), ("4.2", "Late payment")], 3
+    )
+)
+
+
+def test_contents_before_the_text_are_no_clauses() -> None:
+    text = "ARTICLE 1\n" + CONTENTS + BODY
+    clauses = outline(text)
+    assert label_at(clauses, text.index("The Licensee pays")) == "4.1"
+    assert label_at(clauses, text.index("Late payment 6")) is None
+    # What stands between them is in no clause, so it is not cited by the last entry.
+    opening = text.index("LICENCE AGREEMENT")
+    assert label_at(clauses, opening) in (None, "Exhibit 10.3")
+
+
+def test_a_short_schedule_is_no_table_of_contents() -> None:
+    schedule = (
+        "\n1.1 Goods. Steel.\n\n1.2 Price. EUR 5.\n\n1.3 Packing. Boxes.\n\n2.1 Port. Hamburg.\n"
+    )
+    text = BODY + schedule
+    assert label_at(outline(text), text.index("Hamburg")) == "2.1"
+    assert not backbone(list(candidates(text))).contents
+
+
+def test_the_backbone_rises() -> None:
+    found = backbone(list(candidates(BODY))).numbers
+    paths = [found[start] for start in sorted(found)]
+    assert paths == sorted(paths) and (8, 3) not in paths and (15, 4) in paths
+
+
+def test_headings_of_one_level_lead_their_rows() -> None:
+    added = "14. Notices\n\nIn writing.\n\n15. Law\n\n15.1 Forum. Rome.\n\n15.2 Costs. None.\n\n"
+    text = BODY.replace("15.3 App", f"{added}15.3 App")
+    clauses = outline(text)
+    titles = {clause.number: clause.title for clause in clauses}
+    assert titles["15."] == "Law"
+    assert label_at(clauses, text.index("Rome")) == "15.1"
