@@ -96,7 +96,7 @@ def backbone(candidates: Sequence[Candidate]) -> Backbone:
         chosen += _between(row, chosen)
         rows.append(sorted(chosen, key=lambda number: number.start))
     listed = [
-        (row[0].start - _TITLE_ABOVE, row[-1].start + 1)
+        (row[0].start - _TITLE_ABOVE, _last_entry(candidates, row[-1].start, later[0].start) + 1)
         for row, later in pairwise(rows)
         if _lists(row, later)
     ]
@@ -112,6 +112,16 @@ def _lists(row: Sequence[_Number], later: Sequence[_Number]) -> bool:
     again = {number.path for number in later}
     shared = sum(number.path in again for number in row)
     return gaps[len(gaps) // 2] <= _ENTRY_CHARS and 2 * shared >= len(row)
+
+
+def _last_entry(candidates: Sequence[Candidate], start: int, text: int) -> int:
+    """Where the last entry of a table of contents begins, of which one begins at `start`: schedules
+    are listed behind the clauses. At `text` the first clause begins."""
+    for candidate in candidates:
+        near = start < candidate.start < text and candidate.start - start <= _ENTRY_CHARS
+        if near and any(style == "attachment" for style, _ in candidate.readings):
+            start = candidate.start
+    return start
 
 
 def _headings(candidates: Sequence[Candidate], found: Mapping[int, Path]) -> dict[int, Path]:
