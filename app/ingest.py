@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session
 from app.db.models import ChunkRow, ClauseRow, DocumentRow, PageRow, VersionRow
 from app.db.session import Database
 from app.geometry import save_boxes
+from app.indexing import build_index
 from app.jobs import Job, JobQueue, LeaseLost
 from app.owners import section_of
 from app.pace import PROGRESS_S, Throttle, check, since
@@ -32,7 +33,6 @@ from backend.types import DocumentTokens
 from retrieval.chunk import split
 from retrieval.clauses import outline
 from retrieval.errors import NoText
-from retrieval.index import SearchIndex
 from retrieval.parse import ParseLimits, parse_file
 from retrieval.types import Document
 
@@ -185,7 +185,7 @@ class Ingestor:
         chunks = split(document, clauses, max_chars=self.settings.chunk_chars)
         check(stopping)
         # Built again by whoever asks; built here so that a text that can't be searched fails now.
-        index = SearchIndex.build(document.text, chunks, clauses)
+        index = build_index(self.settings, document.text, chunks, clauses)
         if not any(index.terms):
             raise NoText("The file holds no words to search for. Choose a file with text in it.")
         check(stopping)

@@ -17,10 +17,10 @@ from app.db.session import Database
 from app.documents import Boxes, LoadedDocument
 from app.errors import NotFound, NotReady
 from app.geometry import load_boxes
+from app.indexing import build_index
 from app.records import chunks_of, clauses_of, find_document, pages_of, record_of, text_of
 from app.settings import Settings
 from app.tokens import tokenise
-from retrieval.index import SearchIndex
 
 if TYPE_CHECKING:
     from app.engines import AnyEngine
@@ -116,7 +116,7 @@ class Loader:
             text=text,
             pages=pages,
             clauses=clauses,
-            index=SearchIndex.build(text, chunks, clauses),
+            index=build_index(self.settings, text, chunks, clauses),
             tokens=tokenised.tokens,
             token_spans=tokenised.spans,
             char_boxes=_boxes_once(folder, version.has_boxes),

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from retrieval.folding import fold
 from retrieval.passages import lead_in
 from retrieval.sentences import Span, split
-from retrieval.stems import stem
+from retrieval.stems import stemming
 from retrieval.titles import ClauseTitles
 from retrieval.types import Chunk, Clause
 
@@ -69,7 +69,8 @@ class Wording:
 
 
 def _sequences(words: Sequence[str], longest: int) -> set[Stems]:
-    stems = [stem(word) for word in words]
+    of = stemming()
+    stems = [of(word) for word in words]
     found: set[Stems] = {(one,) for one in stems}
     for size in range(2, longest + 1):
         found.update(zip(*(stems[at:] for at in range(size)), strict=False))

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -35,6 +38,35 @@ def stem(word: str) -> str:
     return str(stemmer.stemWord(word))
 
 
+class _OwnStems(dict[str, str]):
+    """Stems by word, each found once."""
+
+    def __missing__(self, word: str) -> str:
+        found = self[word] = stem.__wrapped__(word)
+        return found
+
+
+_stemming: ContextVar[Callable[[str], str]] = ContextVar("stemming", default=stem)
+
+
+def stemming() -> Callable[[str], str]:
+    """What gives the stems of words here: `stem`, but within `own_stems`."""
+    return _stemming.get()
+
+
+@contextmanager
+def own_stems() -> Iterator[None]:
+    """Within the block stems are found anew and kept for the block alone. A contract's first words
+    would else be found the sooner, the more of them another contract had: by 5 to 15% of the time
+    of an index, which told that somebody had uploaded the same text."""
+    token = _stemming.set(_OwnStems().__getitem__)
+    try:
+        yield
+    finally:
+        _stemming.reset(token)
+
+
 def words(folded: str) -> list[Word]:
     """All English words, stop words included, in order."""
-    return [Word(stem(m.group()), m.start(), m.end()) for m in _WORD.finditer(folded)]
+    of = stemming()
+    return [Word(of(m.group()), m.start(), m.end()) for m in _WORD.finditer(folded)]
