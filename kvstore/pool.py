@@ -204,22 +204,29 @@ class PagePool:
             ]
         )
 
-    def export_pages(self, pages: Sequence[int], tokens: int) -> torch.Tensor:
-        """A copy of pages that hold `tokens` tokens, as bytes [pages, bytes of a page] on the CPU.
-        Behind the tokens there is nothing of what the pages held before."""
+    def copy_pages(self, pages: Sequence[int], tokens: int) -> torch.Tensor:
+        """A copy of pages that hold `tokens` tokens, as bytes [pages, bytes of a page] on the
+        pool's device. Behind the tokens there is nothing of what the pages held before."""
         index = torch.tensor(pages, device=self.data.device)
         copy = self.data.index_select(0, index)
         rest = tokens % PAGE_TOKENS
         if rest and self.format.plain:
             copy[-1, ..., rest:, :] = 0
-        return copy.cpu().view(torch.uint8).flatten(1)
+        return copy.view(torch.uint8).flatten(1)
+
+    def fill_pages(self, pages: Sequence[int], raw: torch.Tensor) -> None:
+        """Fill pages with what `copy_pages` gave, wherever it is now."""
+        index = torch.tensor(pages, device=self.data.device)
+        typed = raw.to(self.data.device).view(self.data.dtype)
+        self.data[index] = typed.view(len(pages), *self.data.shape[1:])
+
+    def export_pages(self, pages: Sequence[int], tokens: int) -> torch.Tensor:
+        """The same copy on the CPU."""
+        return self.copy_pages(pages, tokens).cpu()
 
     def import_pages(self, pages: Sequence[int], raw: bytearray) -> None:
         """Fill pages with what `export_pages` gave."""
-        index = torch.tensor(pages, device=self.data.device)
-        typed = torch.frombuffer(raw, dtype=self.data.dtype)
-        shaped = typed.view(len(pages), *self.data.shape[1:])
-        self.data[index] = shaped.to(self.data.device)
+        self.fill_pages(pages, torch.frombuffer(raw, dtype=torch.uint8).view(len(pages), -1))
 
     def check_integrity(self) -> None:
         """Raise IntegrityError unless each page is either free once or referenced."""

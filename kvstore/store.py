@@ -39,7 +39,7 @@ class KVStore:
     shares outlive it. `reserve` evicts what nobody holds until the pages fit, in the order of
     `kvstore.recency` and pinned documents (`pin`) last; `commit` makes a written block findable.
     Evicted blocks are kept in the memory tier; blocks of enrolled documents are copied to the disk
-    (`spill`). They come back by `restore`, from memory before the disk.
+    (`spill`). They come back by `restore`.
     """
 
     def __init__(
@@ -134,25 +134,30 @@ class KVStore:
         return key in self._blocks or self._in_memory(key) or self._on_disk(key)
 
     def fetch(self, keys: Sequence[bytes]) -> list[bytes]:
-        """Have the disk fetch those of the blocks that only it has. Returns those that can be
-        worked on now: in memory, fetched already, or in no tier."""
+        """Have the disk fetch those of the blocks that it is asked for, see `restore`. Returns
+        those that can be worked on now: in memory, fetched already, or not on the disk."""
         if self._disk is None:
             return list(keys)
-        self._disk.request([key for key in keys if not self._in_memory(key)])
+        near = {key for key in keys if self._in_memory(key, exact=True)}
+        self._disk.request([key for key in keys if key not in near])
         return [
             key
             for key in keys
-            if self._in_memory(key) or self._disk.arrived(key) or not self._disk.contains(key)
+            if key in near or self._disk.arrived(key) or not self._disk.contains(key)
         ]
 
     def restore(self, key: bytes, token_ids: Sequence[int]) -> Block | None:
-        """Bring the block back from memory or the disk, waiting for the disk unless it was fetched.
-        None, which is counted as lost, when it is in no tier or not fit for use.
+        """Bring the block back: from memory as it was, from the disk, waiting for it unless it was
+        fetched, or from memory as it was aged. None, which is counted as lost, when it is in no
+        tier or not fit for use.
 
         Raises PoolExhausted when held blocks leave too few pages.
         """
         seemed = self._in_memory(key) or self._on_disk(key)
-        block = self._from_memory(key, token_ids) or self._from_disk(key, token_ids)
+        block = None
+        if self._in_memory(key, exact=True):
+            block = self._from_memory(key, token_ids)
+        block = block or self._from_disk(key, token_ids) or self._from_memory(key, token_ids)
         if block is None:
             self._tally.lose(key, seemed)
         return block
@@ -179,7 +184,7 @@ class KVStore:
         """
         needed = -(-tokens // PAGE_TOKENS)
         for key, reason in self._victims(needed):
-            if self._memory is not None:
+            if self._memory is not None and (self._memory.exact or not self._on_disk(key)):
                 self._memory.keep(self._blocks[key])
             self._save_before_eviction(key)
             self._drop(key, reason)
@@ -320,8 +325,10 @@ class KVStore:
         if self._disk is not None:
             self._disk.check_integrity()
 
-    def _in_memory(self, key: bytes) -> bool:
-        return self._memory is not None and key in self._memory
+    def _in_memory(self, key: bytes, *, exact: bool = False) -> bool:
+        """`exact`: to the last bit."""
+        memory = self._memory
+        return memory is not None and key in memory and (memory.exact or not exact)
 
     def _on_disk(self, key: bytes) -> bool:
         return self._disk is not None and self._disk.contains(key)

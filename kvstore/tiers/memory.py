@@ -9,19 +9,19 @@ in quality), so
 - it is marked (`Kept.exact`) and never written to disk, where it would be taken for exact;
 - it is aged once: its copy stays here while it is in the pool, and if the copy had to go the block
   is read again after its next eviction instead of being rounded a second time;
+- an exact copy on the disk is preferred, and a block that has one is not aged (see `KVStore`). On
+  a CPU it is also the quicker: a block of 512 tokens of the default model took 6.5 ms from the
+  system's cache of the file and 25 ms from int4, which had cost 58 ms when it was evicted
+  (docs/adr/0006-memory-tier.md). Ageing is for what the disk doesn't have;
 - whoever computes new KV from pages that are kept (chained reading) must not have this tier age.
-
-The tier is asked before the disk, also where the disk has an exact copy. Ageing is off unless it is
-asked for, and who asks for it wants old blocks back at the speed of memory: a disk gives a block of
-16 bit back at 1 to 2 GB/s with its checksum, host memory a block of a third of the size at 20 or
-more to a GPU. Who wants exact answers after eviction leaves ageing off and has the disk.
 
 Blocks are not checksummed, as they are not in the pool: CRC-32 runs at about 1 GB/s, slower than a
 GPU reads the text of a block. Tokens are compared before a block comes back, as everywhere.
 
-On a GPU's pool the memory is pinned. That has not run on a GPU yet, and copies wait for the device;
-so the tier is off there by default. Not thread-safe: the engine's thread owns it; `in` is safe from
-any thread.
+On a GPU's pool the memory is pinned and copies are queued behind the steps of its stream, which
+also keeps them in order among themselves; nobody waits for them here. That has not run on a GPU
+yet, so the tier is off there by default. Not thread-safe: the engine's thread owns it; `in` is safe
+from any thread.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A block on its way back: its pages as they lay in the tier, and whether they are what the
-    model computed."""
+    """A block on its way back: its pages as they lay in the tier, as bytes [pages, bytes of a page]
+    on the pool's device, and whether they are what the model computed."""
 
-    raw: bytearray
+    raw: torch.Tensor
     tokens: int
     exact: bool
 
@@ -132,7 +132,7 @@ class MemoryTier:
             self._drop(next(iter(self._entries)), "budget")
         places = tuple(self._free.pop() for _ in block.pages)
         for place, page in zip(places, raw, strict=True):
-            self._pages[place].copy_(page)
+            self._pages[place].copy_(page, non_blocking=True)
         self._entries[block.key] = _Entry(block.token_ids, places)
         self._kept += 1
         return True
@@ -145,19 +145,22 @@ class MemoryTier:
             return None
         self._entries.move_to_end(key)
         self._hits += 1
-        size = self._pages.shape[1]
-        raw = bytearray(len(entry.places) * size)
-        rows = torch.frombuffer(raw, dtype=torch.uint8).view(-1, size)
-        torch.index_select(self._pages, 0, torch.tensor(entry.places), out=rows)
+        raw = torch.empty(
+            (len(entry.places), self._pages.shape[1]),
+            dtype=torch.uint8,
+            device=self._pool.data.device,
+        )
+        for place, page in zip(entry.places, raw, strict=True):
+            page.copy_(self._pages[place], non_blocking=True)
         return Kept(raw, len(entry.token_ids), self.exact)
 
     def fill(self, pages: Sequence[int], kept: Kept) -> None:
         """Fill pages of the pool with a block that was taken."""
         if self._form is None:
-            self._pool.import_pages(pages, kept.raw)
+            self._pool.fill_pages(pages, kept.raw)
             return
         aged = self._beside(self._form, len(pages))
-        aged.import_pages(range(len(pages)), kept.raw)
+        aged.fill_pages(range(len(pages)), kept.raw)
         _transfer(aged, range(len(pages)), self._pool, pages, kept.tokens)
 
     def used(self, key: bytes) -> None:
@@ -184,13 +187,14 @@ class MemoryTier:
         self._dropped[reason] += 1
 
     def _recoded(self, block: Block) -> torch.Tensor:
-        """The block's pages in the tier's format, as bytes [pages, bytes of a page] on the CPU."""
+        """The block's pages in the tier's format, as bytes [pages, bytes of a page] on the pool's
+        device."""
         tokens = len(block.token_ids)
         if self._form is None:
-            return self._pool.export_pages(block.pages, tokens)
+            return self._pool.copy_pages(block.pages, tokens)
         aged = self._beside(self._form, len(block.pages))
         _transfer(self._pool, block.pages, aged, range(len(block.pages)), tokens)
-        return aged.export_pages(range(len(block.pages)), tokens)
+        return aged.copy_pages(range(len(block.pages)), tokens)
 
     def _beside(self, form: PageFormat, pages: int) -> PagePool:
         """A pool on the same device for one block on its way, so that what crosses to the host is

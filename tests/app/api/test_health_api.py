@@ -24,7 +24,7 @@ from app.types import Answer, AnswerUsage, Coverage, Timings
 from backend.errors import SensorError
 from backend.hardware.heat import HeatGuard
 from backend.hardware.types import Temperature
-from kvstore.types import DiskCounters
+from kvstore.types import DiskCounters, MemoryCounters
 
 
 def test_alive_and_ready(client: TestClient) -> None:
@@ -89,6 +89,46 @@ def test_metrics_show_the_engines_counters(client: TestClient, services: Any) ->
         assert line in text
     services.engine.counters = dataclasses.replace(services.engine.counters, hits=6)
     assert 'lookups_total{result="hit"} 6.0' in client.get("/metrics").text, "read at each scrape"
+
+
+def test_metrics_show_where_blocks_were_found_and_why_they_were_not(
+    client: TestClient, services: Any
+) -> None:
+    text = client.get("/metrics").text
+    assert "fineprint_kv_memory" not in text, "there is no host memory for pages"
+    for line in (
+        'fineprint_kv_blocks_found_total{tier="pool"} 5.0',
+        'fineprint_kv_blocks_lost_total{reason="evicted"} 0.0',
+        'fineprint_kv_blocks_dropped_total{reason="pinned"} 0.0',
+    ):
+        assert line in text
+    memory = MemoryCounters(True, 8, 9, 300, 1000, {"budget": 2}, {"size": 1})
+    services.engine.counters = dataclasses.replace(
+        services.engine.counters,
+        memory=memory,
+        disk=DiskCounters(7),
+        dropped={"room": 3, "forgotten": 1},
+        lost={"new": 4, "refused": 1},
+    )
+    text = client.get("/metrics").text
+    for line in (
+        'fineprint_kv_blocks_found_total{tier="host"} 8.0',
+        'fineprint_kv_blocks_found_total{tier="disk"} 7.0',
+        'fineprint_kv_blocks_lost_total{reason="new"} 4.0',
+        'fineprint_kv_blocks_lost_total{reason="refused"} 1.0',
+        'fineprint_kv_blocks_dropped_total{reason="room"} 3.0',
+        'fineprint_kv_blocks_dropped_total{reason="forgotten"} 1.0',
+        "fineprint_kv_memory_kept_total 9.0",
+        'fineprint_kv_memory_bytes{state="used"} 300.0',
+        'fineprint_kv_memory_bytes{state="free"} 700.0',
+        'fineprint_kv_memory_dropped_total{reason="budget"} 2.0',
+        'fineprint_kv_memory_unkept_total{reason="size"} 1.0',
+    ):
+        assert line in text
+    assert 'tier="aged"' not in text
+    aged = dataclasses.replace(memory, exact=False)
+    services.engine.counters = dataclasses.replace(services.engine.counters, memory=aged)
+    assert 'fineprint_kv_blocks_found_total{tier="aged"} 8.0' in client.get("/metrics").text
 
 
 def test_metrics_show_the_disk_of_the_kv_store(client: TestClient, services: Any) -> None:

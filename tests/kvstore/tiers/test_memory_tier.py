@@ -112,6 +112,30 @@ def test_an_aged_block_is_what_its_format_gives_back_and_no_worse_the_next_time(
     assert counted(store) == (3, 1), "it was rounded once"
 
 
+@pytest.mark.parametrize("aged", [None, "int8"])
+def test_latents_come_back_too(aged: FormatName | None) -> None:
+    shape = KVShape(layers=2, kv_heads=1, head_dim=96, latent=64)
+    store = KVStore(shape, 4, torch.float32)
+    form = None if aged is None else page_format(aged, torch.float32)
+    store.attach_memory(MemoryTier(store.pool, 1 << 20, form))
+    pages = store.reserve(100)
+    rows = torch.randn((100, 1, 96), generator=torch.Generator().manual_seed(1))
+    for layer in range(2):
+        store.pool.write(pages, layer, rows, rows[..., :64])
+    key = b"latent"
+    store.commit(key, ids(1, 100), pages)
+    places = [(pages[at // 64], at % 64) for at in range(100)]
+    before = store.pool.gather_tokens(places)[0].clone()
+    evict(store)
+    block = store.restore(key, ids(1, 100))
+    assert block is not None and block.exact == (aged is None)
+    places = [(block.pages[at // 64], at % 64) for at in range(100)]
+    after, values = store.pool.gather_tokens(places)
+    largest = before.abs().amax(-1, keepdim=True)
+    assert ((after - before).abs() <= (0 if aged is None else largest / 127)).all()
+    assert torch.equal(values, after[..., :64])
+
+
 def test_a_third_of_the_memory_holds_three_times_the_blocks() -> None:
     store = KVStore(SHAPE, 4, torch.bfloat16)
     budget = 24 * store.pool.page_bytes
@@ -214,7 +238,7 @@ def test_a_copy_that_fails_costs_the_block_and_nothing_else(
         raise RuntimeError("can't allocate memory")
 
     with monkeypatch.context() as patch:
-        patch.setattr(store.pool, "export_pages", full)
+        patch.setattr(store.pool, "copy_pages", full)
         kept = put(store, 2)
     evict(store)
     memory = store.memory
@@ -244,6 +268,36 @@ def test_the_disk_gets_what_was_computed_and_nothing_that_aged(
         assert disk.settle()
         assert disk.contains(key) == (aged is None)
         assert disk.counters.unsaved == ({} if aged is None else {"aged": 1})
+        store.check_integrity()
+    finally:
+        disk.close()
+
+
+def test_an_exact_copy_on_the_disk_comes_before_an_aged_one(tmp_path: Path) -> None:
+    store = make_store(4, 9, aged="int4")
+    disk = DiskTier(tmp_path, Stamp("m", "f", store.pool.page_bytes), 64 << 20)
+    store.attach(disk)
+    memory = store.memory
+    assert memory is not None
+    try:
+        key = put(store, 1)
+        before = content(store, key)
+        store.enrol("d", (key,), DocumentLayout("d", (key,), ((0, 150),), ids(1, 150)))
+        evict(store)  # the disk has not written it yet, so it is aged as well
+        assert disk.settle()
+        assert key in memory and disk.contains(key)
+        block = store.restore(key, ids(1, 150))
+        assert block is not None and block.exact
+        assert torch.equal(content(store, key), before)
+        memory.forget(key)
+        evict(store)
+        assert key not in memory, "what the disk has is not aged"
+        assert store.restore(key, ids(1, 150)) is not None
+        disk.forget("d")
+        evict(store)
+        block = store.restore(key, ids(1, 150))
+        assert block is not None and not block.exact, "the disk has lost it"
+        assert store.counters.lost == {}
         store.check_integrity()
     finally:
         disk.close()

@@ -87,12 +87,12 @@ def size_of(form: FormatName) -> int:
     return page_bytes(SHAPE, page_format(form, torch.float32))
 
 
-HOSTS: list[tuple[FormatName, FormatName | None]] = [
-    *((form, None) for form in FORMATS),
-    *((form, form) for form in FORMATS),
-    *((form, aged) for form in FORMATS for aged in FORMATS if size_of(aged) < size_of(form)),
-]
-"""Formats of the pool and of host memory (None: there is none), which ages blocks in the last."""
+def host_form(form: FormatName, host: str, choice: int) -> FormatName | None:
+    """The format of host memory behind a pool in `form`; None: there is no host memory."""
+    smaller = [aged for aged in FORMATS if size_of(aged) < size_of(form)]
+    if host == "aged" and smaller:
+        return smaller[choice % len(smaller)]
+    return None if host == "none" else form
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -114,9 +114,13 @@ class StoreMachine(RuleBasedStateMachine):
         self.pinned: dict[str, float] = {}
         self.expected: dict[tuple[bytes, Part, bool], torch.Tensor] = {}
 
-    @initialize(forms=st.sampled_from(HOSTS))
-    def start_in(self, forms: tuple[FormatName, FormatName | None]) -> None:
-        self.form, self.host_form = forms
+    @initialize(
+        form=st.sampled_from(FORMATS),
+        host=st.sampled_from(("same", "aged", "none")),
+        choice=st.integers(0, 9),
+    )
+    def start_in(self, form: FormatName, host: str, choice: int) -> None:
+        self.form, self.host_form = form, host_form(form, host, choice)
         self.start()
 
     def start(self) -> None:
@@ -153,8 +157,9 @@ class StoreMachine(RuleBasedStateMachine):
             if self.store.lookup(key, tokens) is not None:
                 return
             if (block := self.store.restore(key, tokens)) is not None:
-                tier = "disk" if not in_memory else "host" if block.exact else "aged"
-                type(self).hits[tier] += 1
+                near = in_memory and self.host_form == self.form
+                type(self).hits["host" if near else "disk" if block.exact else "aged"] += 1
+                assert block.exact or not on_disk or self.harmed
                 return
             assert not in_memory
             assert not on_disk or self.harmed or self.disk.counters.unsaved
@@ -352,4 +357,4 @@ def test_blocks_are_right_or_not_there_in_ten_thousand_steps(
 ) -> None:
     steps = run(monkeypatch, 300, fresh=True)
     assert steps >= 10_000
-    assert all(StoreMachine.hits[tier] > steps // 100 for tier in TIERS), "each had its part"
+    assert all(StoreMachine.hits[tier] > steps // 200 for tier in TIERS), "each had its part"
