@@ -395,3 +395,28 @@ def test_plain_generation_and_documents_of_v1_go_by_the_key(
     refused = served.post("/v1/chat/completions", json=body, headers=bob)
     assert refused.status_code == 404
     assert json.loads(refused.text)["error"]["type"] == "invalid_request_error"
+
+
+def test_a_prompt_with_anothers_document_in_it_is_read_as_it_stands(
+    served: TestClient, tiny_llama: Path
+) -> None:
+    keys = ApiKeys(served.app.state.services.database)  # type: ignore[attr-defined]
+    alice, bob = bearer(keys.create("Alice")[1]), bearer(keys.create("Bob")[1])
+    clauses = [
+        f"{number}. Delivery of item {number}\nThe Seller shall deliver item {number} to the Buyer "
+        f"within {number + 10} days at the Buyer's store number {number}.\n\n"
+        for number in range(1, 41)
+    ]
+    text = "".join(clauses)
+    upload(served, alice, text)
+    body = {
+        "model": tiny_llama.name,
+        "messages": [{"role": "user", "content": f"{text}\n\nWhen is item 7 delivered?"}],
+        "max_tokens": 2,
+    }
+    cached = {}
+    for name, key in (("Alice", alice), ("Bob", bob)):
+        reply = served.post("/v1/chat/completions", json=body, headers=key)
+        assert reply.status_code == 200, reply.text
+        cached[name] = reply.json()["usage"]["prompt_tokens_details"]["cached_tokens"]
+    assert cached["Alice"] > 1000 and cached["Bob"] == 0
