@@ -1,7 +1,7 @@
 """Attention of models that keep one latent of a token (multi-head latent attention).
 
-Everything is in torch: on a GPU it works, at no speed worth measuring. The kernel for blocks
-(`latent_block_attention` with "triton") has run in Triton's interpreter only and is not used.
+Everything is in torch: on a GPU it works, at no speed worth measuring, but for reading blocks on
+cards that the kernel was measured on (see `latent_block_attention`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from backend.latent_context import LatentContext
 from backend.layers.rope import Rope, rotate_tail
 from backend.models import Attend
 from backend.ops.latent_attention import latent_attention
-from backend.ops.latent_block_attention import latent_block_attention
+from backend.ops.latent_block_attention import choose_implementation, latent_block_attention
 from kvstore.pool import PagePool
 
 
@@ -57,6 +57,7 @@ class LatentHeads:
         rank, scale = self._shape.rank, self._shape.scale
         kept = prefix[0][:, 0]
         plan = layout.plan
+        impl = choose_implementation(rank, kept.dtype, kept.device)
         cos, sin = self._rope.tables(0, plan.positions)
 
         def attend(layer: int, qk: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -64,7 +65,7 @@ class LatentHeads:
             extra = kept[layer] if plan.extra_rows else None
             q, own = qk[:, :-1], qk[:, -1]
             read = latent_block_attention(
-                q, own, plan, rank, scale, extra=extra, cos=cos, sin=sin, impl="reference"
+                q, own, plan, rank, scale, extra=extra, cos=cos, sin=sin, impl=impl
             )
             return read.flatten(1)
 

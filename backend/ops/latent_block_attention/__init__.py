@@ -12,11 +12,20 @@ from typing import Literal
 import torch
 
 from backend.ops.block_attention.plan import ReadPlan
+from backend.ops.block_attention.tiles import Tiles
 from backend.ops.latent_block_attention import reference
+from backend.ops.latent_block_attention.tiles import SAFE, choose_tiles
 
 Implementation = Literal["reference", "triton"]
 
-__all__ = ["Implementation", "latent_block_attention"]
+__all__ = [
+    "SAFE",
+    "Implementation",
+    "Tiles",
+    "choose_implementation",
+    "choose_tiles",
+    "latent_block_attention",
+]
 
 
 def latent_block_attention(
@@ -30,14 +39,15 @@ def latent_block_attention(
     cos: torch.Tensor,
     sin: torch.Tensor,
     impl: Implementation,
+    tiles: Tiles | None = None,
 ) -> torch.Tensor:
     """The latents that each query reads, [tokens, heads, rank] in the dtype of q.
 
     q: [tokens, heads, d]; kept: [tokens, d]; `extra`: rows that are no tokens of this launch,
     [extra_rows, d]; all before rotation, contiguous in the last dimension only. cos, sin: tables of
     `backend.layers.rope.Rope.tables(0, n)`, [n, d - rank], with n at least `plan.positions`.
-    "triton" has run in Triton's interpreter only, on no GPU yet. Raises ValueError for shapes that
-    don't fit.
+    "triton" has run in Triton's interpreter only, on no GPU yet; `tiles` replaces its tuned or safe
+    tile sizes. Raises ValueError for shapes that don't fit.
     """
     _check(q, kept, plan, rank, extra, cos, sin)
     if impl == "reference":
@@ -45,7 +55,14 @@ def latent_block_attention(
     # Triton decides at import whether it compiles or interprets, and is there on Linux only.
     from backend.ops.latent_block_attention import kernel
 
-    return kernel.latent_block_attention(q, kept, plan, rank, scale, extra, cos, sin)
+    tiles = tiles or choose_tiles(rank, q.dtype, q.device) or SAFE
+    return kernel.latent_block_attention(q, kept, plan, rank, scale, extra, cos, sin, tiles)
+
+
+def choose_implementation(rank: int, dtype: torch.dtype, device: torch.device) -> Implementation:
+    """The kernel on cards that it was measured on (`fineprint bench kernels --tune`), elsewhere the
+    reference."""
+    return "reference" if choose_tiles(rank, dtype, device) is None else "triton"
 
 
 def _check(

@@ -1,7 +1,7 @@
 # The compiler of the kernels gives types to their arguments, not Python.
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
-"""Latent block attention in Triton. It has run in the interpreter only: no tile size here was
-measured, and the engine does not use it.
+"""Latent block attention in Triton. It has run in the interpreter only, and the engine does not
+use it on cards that it was not measured on.
 
 One program takes a tile of query rows of one block: row r is query head r % heads of token
 r // heads, so a tile of latents is loaded once for the heads of a token, and once for scores and
@@ -18,13 +18,10 @@ import triton.language as tl
 
 from backend.layers.rope import rotate_tail
 from backend.ops.block_attention.plan import ReadPlan
+from backend.ops.block_attention.tiles import Tiles
 
 _GRID_LIMIT = 65_535
 """Most blocks of one launch: CUDA's limit on the second dimension of a grid."""
-
-_ROWS, _KEYS = 32, 32
-"""Of a tile. With 512 + 64 channels in 16 bit queries and latents take 36 KiB each, and what is
-read 64 KiB of registers."""
 
 _LEAST = 16
 """Channels that a product takes at least."""
@@ -39,6 +36,7 @@ def latent_block_attention(
     extra: torch.Tensor | None,
     cos: torch.Tensor,
     sin: torch.Tensor,
+    tiles: Tiles,
 ) -> torch.Tensor:
     """See the package. Raises ValueError for more blocks than one launch takes."""
     if len(plan.blocks) > _GRID_LIMIT:
@@ -48,7 +46,7 @@ def latent_block_attention(
     tail = max(triton.next_power_of_2(width - rank), _LEAST)
     packed = _pack(kept, plan, rank, extra, cos, sin, padded, tail)
     out = torch.empty((*q.shape[:2], rank), dtype=q.dtype, device=q.device)
-    grid = (triton.cdiv(plan.longest * heads, _ROWS), len(plan.blocks))
+    grid = (triton.cdiv(plan.longest * heads, tiles.rows), len(plan.blocks))
     _attention_kernel[grid](
         q,
         packed,
@@ -69,10 +67,10 @@ def latent_block_attention(
         PADDED=padded,
         ROTATED=width - rank,
         TAIL=tail,
-        ROWS=_ROWS,
-        KEYS=_KEYS,
-        num_warps=8,
-        num_stages=1,
+        ROWS=tiles.rows,
+        KEYS=tiles.keys,
+        num_warps=tiles.warps,
+        num_stages=tiles.stages,
     )
     return out
 

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import torch
@@ -17,9 +18,15 @@ import torch
 from backend.layers.rope import rotate_tail
 from backend.ops.block_attention import BlockRead, ReadPlan, plan_reads
 from backend.ops.latent_attention import latent_attention
-from backend.ops.latent_block_attention import Implementation, latent_block_attention
+from backend.ops.latent_block_attention import (
+    Implementation,
+    Tiles,
+    choose_implementation,
+    latent_block_attention,
+)
 from backend.ops.latent_page_attention import latent_page_attention
 from backend.ops.page_attention.lists import PageLists, page_lists
+from backend.ops.tuning import Card, Entry, Table, find_entry, lookup, use_tables
 from kvstore.pool import PagePool
 from kvstore.types import KVShape, PageRef, PageTable
 
@@ -62,6 +69,8 @@ CASES = {
     ),
 }
 
+RUNS = [(name, None) for name in CASES] + [("ragged blocks", Tiles(16, 64, 4, 1))]
+
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
@@ -75,10 +84,10 @@ class Inputs:
     cos: torch.Tensor
     sin: torch.Tensor
 
-    def run(self, impl: Implementation) -> torch.Tensor:
+    def run(self, impl: Implementation, tiles: Tiles | None = None) -> torch.Tensor:
         return latent_block_attention(
             self.q, self.kept, self.plan, self.rank, 0.1,
-            extra=self.extra, cos=self.cos, sin=self.sin, impl=impl,
+            extra=self.extra, cos=self.cos, sin=self.sin, impl=impl, tiles=tiles,
         )  # fmt: skip
 
 
@@ -200,10 +209,12 @@ def check(out: torch.Tensor, expected: torch.Tensor) -> None:
 @kernels
 @pytest.mark.usefixtures("poisoned")
 @pytest.mark.parametrize("dtype", [EXACT, ROUNDED])
-@pytest.mark.parametrize("name", CASES)
-def test_triton_equals_reference_in_blocks(name: str, dtype: torch.dtype, device: str) -> None:
+@pytest.mark.parametrize(("name", "tiles"), RUNS)
+def test_triton_equals_reference_in_blocks(
+    name: str, tiles: Tiles | None, dtype: torch.dtype, device: str
+) -> None:
     inputs = make(CASES[name], dtype, device)
-    check(inputs.run("triton"), inputs.run("reference"))
+    check(inputs.run("triton", tiles), inputs.run("reference"))
 
 
 @kernels
@@ -224,7 +235,7 @@ def test_latent_kernel_in_the_interpreter() -> None:
     environment = os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    assert f"{(len(CASES) + len(LISTED_RUNS)) * 2} passed" in done.stdout
+    assert f"{(len(RUNS) + len(LISTED_RUNS)) * 2} passed" in done.stdout
 
 
 @pytest.mark.parametrize("name", LISTED)
@@ -259,3 +270,24 @@ def test_lists_that_do_not_fit_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=pattern):
             latent_page_attention(**{**good, **change}, scale=0.1, impl="reference")  # type: ignore[arg-type]
+
+
+def test_the_kernel_is_for_cards_that_it_was_measured_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card = Card("Test Card 2", (7, 7))
+    monkeypatch.setattr(lookup, "card_of", lambda device: card)
+    device = torch.device("cpu")
+    assert choose_implementation(512, torch.bfloat16, device) == "reference"
+    choice = {"rows": 16, "keys": 32, "warps": 4, "stages": 1}
+    entry = Entry("latent_block_attention", 512, ("bfloat16",), choice, "TFLOP/s", "", "", ())
+    (tmp_path / "card.json").write_text(Table(card, (entry,)).text(), encoding="utf-8")
+    try:
+        use_tables(tmp_path)
+        assert choose_implementation(512, torch.bfloat16, device) == "triton"
+        assert choose_implementation(512, torch.float32, device) == "reference"
+        assert choose_implementation(256, torch.bfloat16, device) == "reference"
+    finally:
+        lookup._own.clear()
+        lookup._tables.cache_clear()
+        find_entry.cache_clear()

@@ -23,7 +23,13 @@ from app.errors import BadParameter
 from backend.errors import BackendError
 from backend.ops.tuning import Card, Choice, find_entry, lookup, read_table, use_tables
 from eval.benchmarks.kernels.case import SHAPES, Call, ModelShape, Setup
-from eval.benchmarks.kernels.tuning import block_attention, row_ops, writing
+from eval.benchmarks.kernels.tuning import (
+    block_attention,
+    latent_block_attention,
+    page_attention,
+    row_ops,
+    writing,
+)
 from eval.benchmarks.kernels.tuning.command import tune_card
 from eval.benchmarks.kernels.tuning.loop import Tunable, tune
 
@@ -33,6 +39,7 @@ CARD = Card("Test Card 1", (7, 7))
 SETUP = Setup(CPU, 0, (ModelShape("tiny", 2, 3, 64, 60, 1100), ModelShape("odd", 1, 1, 80, 50, 90)))
 SIZES = block_attention.Sizes(large=(40, 24), small=(33, 1, 18))
 WIDTHS = {row_ops.add_norms: [64], row_ops.gated_units: [128, 1024]}
+LATENTS = latent_block_attention.Sizes(3, 24, 10, large=(20, 9), small=(17, 1))
 X = torch.arange(1.0, 9.0)
 
 
@@ -159,6 +166,10 @@ def test_every_op_with_candidates_keeps_what_is_in_use_first() -> None:
     assert len({tuple(choice.items()) for choice in found[0].candidates}) == 24
     assert "14/2 heads of 64, float16" in found[0].on
     assert found[0].dtypes == ("bfloat16", "float16")
+    (latents,) = latent_block_attention.tunables(setup, torch.float16, LATENTS)
+    assert (latents.op, latents.width) == ("latent_block_attention", 32)
+    assert latents.candidates[0] == {"rows": 32, "keys": 32, "warps": 8, "stages": 1}
+    assert "3 heads on latents of 24 and 10, float16" in latents.on
 
 
 kernels = () if INTERPRETED else pytest.mark.gpu
@@ -169,6 +180,11 @@ def test_candidates_run(place: str) -> None:
     device = CPU if INTERPRETED else torch.device("cuda")
     setup = replace(SETUP, device=device)
     for one in block_attention.tunables(setup, torch.float16, SIZES):
+        compare(replace(one, candidates=(one.candidates[0], one.candidates[-1])))
+    for one in latent_block_attention.tunables(setup, torch.float16, LATENTS):
+        compare(replace(one, candidates=(one.candidates[0], one.candidates[-1])))
+    for one in page_attention.tunables(setup, torch.float16, page_attention.Lists(2, 130)):
+        assert len({tuple(choice.items()) for choice in one.candidates}) == 36
         compare(replace(one, candidates=(one.candidates[0], one.candidates[-1])))
     for make in (row_ops.add_norms, row_ops.gated_units):
         found = list(make(setup, torch.float16, 7))

@@ -13,13 +13,20 @@ from app.storage import atomic_write
 from backend.ops.tuning import Card, Entry, Table, read_table
 from eval.benchmarks.kernels.case import Setup
 from eval.benchmarks.kernels.clock import time_ms
-from eval.benchmarks.kernels.tuning import block_attention, row_ops
+from eval.benchmarks.kernels.tuning import (
+    block_attention,
+    latent_block_attention,
+    page_attention,
+    row_ops,
+)
 from eval.benchmarks.kernels.tuning.loop import Tunable, tune
 
 TUNABLES: Mapping[str, Callable[[Setup, torch.dtype], Iterator[Tunable]]] = {
     "block_attention": block_attention.tunables,
+    "page_attention": page_attention.tunables,
     "add_norm": row_ops.add_norms,
     "gated_unit": row_ops.gated_units,
+    "latent_block_attention": latent_block_attention.tunables,
 }
 """Ops whose constants come from the tables, by name."""
 
