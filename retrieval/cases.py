@@ -47,6 +47,7 @@ _ASKING = re.compile(
     "|如何|怎么样?|怎样|为何|多[久长大]|是否|有没有|有无|几|谁|吗|呢|是不是|请问|本案中?|该案件?|此案件?"
     "|案件中?"
 )
+_YES_NO = re.compile("是否|吗|有没有|有无|能否|可否|是不是|会不会")
 _WORDS = re.compile("[\u4e00-\u9fff0-9a-z]")
 _TAG_WEIGHT = {
     "a": 0.8, "d": 0.25, "r": 0.1, "c": 0.1, "p": 0.1, "u": 0.05, "m": 0.4, "q": 0.3, "t": 0.5,
@@ -68,10 +69,16 @@ def is_case(text: str) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _fitted() -> tuple[float, Mapping[str, float], Mapping[str, float]]:
-    """(bias, weights of the features, weights of the wordings)."""
+def _fitted() -> tuple[Mapping[str, float], Mapping[str, float], Mapping[str, float]]:
+    """(biases by `kind`, weights of the features, weights of the wordings)."""
     data = tomllib.loads(_FILE.read_text(encoding="utf-8"))
-    return float(data["bias"]), data["features"], data["wordings"]
+    return data["bias"], data["features"], data["wordings"]
+
+
+def kind(question: str) -> str:
+    """Whether a question is one of yes or no, whose words nearly always stand in the account: each
+    kind has a threshold of its own."""
+    return "yes_no" if _YES_NO.search(fold(question)) else "other"
 
 
 def wordings(question: str) -> set[str]:
@@ -113,9 +120,9 @@ def features(question: str, text: str) -> dict[str, float]:
 
 def odds(question: str, text: str) -> float:
     """Log odds that the account of a case answers the question."""
-    bias, weights, cues = _fitted()
+    biases, weights, cues = _fitted()
     found = features(question, text)
-    raw = bias + sum(weights[name] * found[name] for name in FEATURES)
+    raw = biases[kind(question)] + sum(weights[name] * found[name] for name in FEATURES)
     return raw + sum(cues.get(wording, 0.0) for wording in wordings(question))
 
 

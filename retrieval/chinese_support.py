@@ -24,6 +24,10 @@ _GENERAL = frozenset({
     "civil_liability", "default_remedies", "tort", "invalid_act", "voidable_act", "agency", "sale",
     "registration", "offer_acceptance", "standard_terms", "evidence", "mediation", "penalty",
     "administrative", "labour_contract", "change_of_circumstances", "limitation_period",
+    "warranty_of_goods", "product_quality", "advertising", "arbitration", "price_law",
+    "real_estate_law", "administrative_acts", "transport_passengers", "fire_safety", "leave",
+    "occupational_safety", "e_commerce", "probation", "tax_offences", "negotiable_instruments",
+    "labour_non_compete", "network_data", "no_reason_return", "notary_legal_aid",
 })  # fmt: skip
 """Matters that any contract's questions touch in everyday words."""
 STATUTE_BIAS = -7.263

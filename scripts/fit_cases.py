@@ -5,9 +5,9 @@
 A logistic regression over the features of `retrieval.cases` and the runs of one to three characters
 in which people ask, of which the strongest are kept and fitted again. A run counts when questions
 about at least three cases hold it, so that names and single matters drop out. With --write the
-weights go into the package; the bias is set so that the share --refused of the unanswerable
-questions is refused when left out. Prints the refusals on cases that the weights were not fitted on
-(ten folds) and on those they were.
+weights go into the package; the bias of each kind of question (yes or no, and the others) is set so
+that the share --refused of its unanswerable questions is refused when left out. Prints the refusals
+on cases that the weights were not fitted on (ten folds) and on those they were.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Questions: their case, whether it answers, features, wordings."""
+    """Questions: their case, kind, whether it answers, features, wordings."""
 
     case: list[str]
+    kind: NDArray[np.str_]
     answerable: Vector
     features: Vector
     wordings: list[set[str]]
@@ -71,16 +72,17 @@ class Fit:
 
 def read(path: Path) -> Rows:
     """All questions of a set in the form of the evaluation data."""
-    case, answerable, features, wordings = [], [], [], []
+    case, kinds, answerable, features, wordings = [], [], [], [], []
     for line in path.open(encoding="utf-8"):
         data = json.loads(line)
         for question in data["qas"]:
             found = cases.features(question["question"], data["text"])
             case.append(data["doc_id"])
+            kinds.append(cases.kind(question["question"]))
             answerable.append(float(not question["is_impossible"]))
             features.append([found[name] for name in cases.FEATURES])
             wordings.append(cases.wordings(question["question"]))
-    return Rows(case, np.array(answerable), np.array(features), wordings)
+    return Rows(case, np.array(kinds), np.array(answerable), np.array(features), wordings)
 
 
 def common(rows: Rows, chosen: Sequence[int]) -> list[str]:
@@ -123,6 +125,20 @@ def left_out(rows: Rows) -> Vector:
     return odds
 
 
+def borders(rows: Rows, odds: Vector, share: float) -> dict[str, float]:
+    """For each kind of question the log odds below which lies that share of its unanswerable
+    ones."""
+    return {
+        kind: float(np.quantile(odds[(rows.kind == kind) & (rows.answerable == 0)], share))
+        for kind in sorted(set(rows.kind))
+    }
+
+
+def shifted(rows: Rows, odds: Vector, border: Mapping[str, float]) -> Vector:
+    """Log odds counted from the border of each question's kind."""
+    return odds - np.array([border[kind] for kind in rows.kind])
+
+
 def figures(rows: Rows, odds: Vector) -> dict[str, float]:
     """Shares refused at log odds below 0, and the area under the curve."""
     yes = rows.answerable > 0
@@ -133,9 +149,19 @@ def figures(rows: Rows, odds: Vector) -> dict[str, float]:
     }
 
 
-def written(found: Fit) -> str:
+def figures_of(rows: Rows, odds: Vector, kind: str) -> dict[str, float]:
+    """`figures` of one kind of question."""
+    of = rows.kind == kind
+    wordings = [words for words, inside in zip(rows.wordings, of, strict=True) if inside]
+    case = [name for name, inside in zip(rows.case, of, strict=True) if inside]
+    chosen = Rows(case, rows.kind[of], rows.answerable[of], rows.features[of], wordings)
+    return figures(chosen, odds[of])
+
+
+def written(found: Fit, border: Mapping[str, float]) -> str:
     """The file of weights."""
-    lines = [f"bias = {found.bias:.3f}", "", "[features]"]
+    lines = ["[bias]", *(f"{kind} = {found.bias - at:.3f}" for kind, at in border.items())]
+    lines += ["", "[features]"]
     lines += [f"{n} = {w:.3f}" for n, w in zip(cases.FEATURES, found.features, strict=True)]
     lines += ["", "[wordings]"]
     strongest = sorted(found.wordings.items(), key=lambda item: (item[1], item[0]))
@@ -151,18 +177,19 @@ def main() -> int:
     args = parser.parse_args()
     rows = read(args.data)
     odds = left_out(rows)
-    curve = {}
-    for share in (0.6, 0.7, 0.75, 0.8, 0.85, 0.9):
-        border = float(np.quantile(odds[rows.answerable == 0], share))
-        curve[str(share)] = figures(rows, odds - border)
-    border = float(np.quantile(odds[rows.answerable == 0], args.refused))
+    curve = {
+        str(share): figures(rows, shifted(rows, odds, borders(rows, odds, share)))
+        for share in (0.6, 0.7, 0.75, 0.8, 0.85, 0.9)
+    }
+    border = borders(rows, odds, args.refused)
     whole = fit(rows, range(len(rows.case)))
-    shifted = Fit(whole.bias - border, whole.features, whole.wordings)
     if args.write:
-        _TARGET.write_text(written(shifted), encoding="utf-8")
+        _TARGET.write_text(written(whole, border), encoding="utf-8")
+    apart = shifted(rows, odds, border)
     report = {
-        "left_out": figures(rows, odds - border),
-        "fitted": figures(rows, shifted.odds(rows, range(len(rows.case)))),
+        "left_out": figures(rows, apart),
+        "left_out_by_kind": {kind: figures_of(rows, apart, kind) for kind in border},
+        "fitted": figures(rows, shifted(rows, whole.odds(rows, range(len(rows.case))), border)),
         "left_out_by_share_refused": curve,
     }
     sys.stdout.write(json.dumps(report, indent=1) + "\n")

@@ -66,6 +66,14 @@ def test_a_stated_verdict_answers_more_than_none() -> None:
     assert cases.odds(question, decided) > cases.odds(question, ACCOUNT)
 
 
+def test_questions_of_yes_or_no_have_a_threshold_of_their_own() -> None:
+    assert cases.kind("被告是否到庭？") == cases.kind("原告有无子女？") == "yes_no"
+    assert cases.kind("被告是否到庭？".replace("是否", "何时")) == "other"
+    assert cases.kind("损失是多少？") == cases.kind("") == "other"
+    # Without a word of content the threshold is what differs.
+    assert cases.odds("吗", ACCOUNT) < cases.odds("", ACCOUNT)
+
+
 def test_features_tell_absent_words_names_and_the_place_of_the_fact() -> None:
     near = cases.features("保管费是每月多少元？", ACCOUNT)
     assert near["absent"] == 0.0 and near["beside"] > 0.9

@@ -11,7 +11,13 @@ from retrieval.chunk import split
 from retrieval.clauses import outline
 from retrieval.index import SearchIndex
 from retrieval.plan import find_evidence
-from retrieval.statutes import PASSAGE, articles_of, is_statute, statute_words
+from retrieval.statutes import (
+    PASSAGE,
+    articles_of,
+    asked_matters,
+    is_statute,
+    statute_words,
+)
 from retrieval.types import Document, DocumentPage
 
 ARTICLES = [
@@ -111,6 +117,24 @@ def test_index_of_a_statute_can_be_pickled(index: SearchIndex) -> None:
     again = pickle.loads(pickle.dumps(index))
     question = "酒驾会怎么处罚？"
     assert find_evidence(again, question) == find_evidence(index, question)
+
+
+@pytest.mark.parametrize(
+    ("question", "matter"),
+    [
+        ("转正之前能随便被辞退吗？", "probation"),
+        ("公司不签合同能要双倍工资吗？", "missing_written_contract"),
+        ("网购的衣服七天无理由能退吗？", "no_reason_return"),
+        ("外卖里吃出虫子怎么办？", "food_safety"),
+        ("打架会拘留几天？", "public_order"),
+        ("把银行卡借给别人跑分会怎样？", "financial_crime"),
+        ("学校里有人霸凌同学，校园霸凌谁管？", "minors_protection"),
+        ("缴满十五年能拿多少钱？", "pension_benefits"),
+        ("空头支票违法吗？", "negotiable_instruments"),
+    ],
+)
+def test_lay_words_name_matters_of_other_statutes(question: str, matter: str) -> None:
+    assert matter in {found.name for found in asked_matters(question)}
 
 
 def test_every_word_of_the_list_is_chinese_or_latin_and_told_once() -> None:
