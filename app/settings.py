@@ -146,6 +146,9 @@ class Settings(BaseSettings):
     gpu_resume_c: float = Field(default=75.0, gt=0)
     """Degrees at which it begins again."""
 
+    step_every: int | None = Field(default=None, ge=0)
+    """How long the engine's steps take is measured for one in so many of each kind; 0 measures
+    none. None is every step on a CPU and none on a GPU, where measuring has not been tried yet."""
     otel_endpoint: str | None = None
     """Where spans of finished answers are sent, as OpenTelemetry's OTLP over HTTP:
     http://localhost:4318/v1/traces. Needs the extra `otel`; None sends nothing."""

@@ -43,6 +43,8 @@ class EngineConfig:
     With `packed_kernels` a GPU makes pages of fp8, int8 and int4 by one kernel, and attention reads
     them as they are; without, which is the default until it was measured on a GPU, they are decoded
     when a context opens.
+    One step in `step_every` of each kind is measured (see `backend.step_clock`), 0 measures none,
+    None is every step on a CPU and none on a GPU.
     `first_come` serves documents and questions strictly in order of arrival, for benchmarks.
     Blocks that had to make room are kept in up to `host_budget` bytes of host memory, in
     `aged_format` if there is one (see `kvstore.tiers.memory`); None is nothing without such a
@@ -72,6 +74,7 @@ class EngineConfig:
     guessed_tokens: int | None = None
     read_tokens: int = 0
     first_come: bool = False
+    step_every: int | None = None
     disk_folder: Path | None = None
     disk_budget: int = 0
     tuning_folder: Path | None = None

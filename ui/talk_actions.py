@@ -58,7 +58,7 @@ class TalkActions:
             p.stop: gr.update(visible=True),
             p.status: "",
         }
-        drawn = 0.0
+        drawn, source = 0.0, None
         events = self._api.ask(question, [document["id"]], said.conversations.get(document["id"]))
         try:
             async with (
@@ -77,6 +77,11 @@ class TalkActions:
                     if event is None or time.monotonic() - drawn >= _FRAME_SECONDS:
                         drawn = time.monotonic()
                         yield {p.talk: talk_html(said, lang), p.said: said}
+                    if exchange.phase == "reading" and exchange.citations and source is None:
+                        # It may be minutes until the answer is settled.
+                        source = exchange.citations[0]
+                        shown = _shown(source)
+                        yield {p.shown: shown, p.viewer: await self._view.html(shown, lang)}
         except UIError as error:
             code = error.code if isinstance(error, ApiProblem) else ""
             exchange = replace(exchange, phase="failed", error_code=code, error=reason(error, lang))
@@ -88,7 +93,7 @@ class TalkActions:
             p.status: status_line(ending, quiet=True),
         }
         yield over
-        if exchange.citations:
+        if exchange.citations and exchange.citations[0] != source:
             shown = _shown(exchange.citations[0])
             yield {p.shown: shown, p.viewer: await self._view.html(shown, lang)}
 

@@ -82,6 +82,9 @@ def test_a_framework_answer_is_confirmed_when_all_is_read(
     assert 0 < percent(card) < 100
     assert "Reading on" in card.locator(".fp-working").inner_text()
     assert page.get_by_role("button", name="Stop", exact=True).is_visible()
+    # The source can be looked at before all is read.
+    page.locator(".fp-text mark").wait_for()
+    assert "42 days" in page.locator(".fp-quoted blockquote").inner_text()
     go_on()
     card.locator(".fp-stand-confirmed").wait_for()
     finished(card)
