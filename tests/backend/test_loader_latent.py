@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from safetensors.torch import load_file, save_file
 
 from backend.config import ExpertsShape, LatentShape
 from backend.errors import CheckpointError
+from backend.layers.rope import inverse_frequencies
 from backend.loader import load_checkpoint
 from kvstore.types import KVShape
 
@@ -52,6 +54,21 @@ def test_shapes_and_weights(tiny_latent: Path) -> None:
     assert set(checkpoint.tensors) == set(stored)
     for name, tensor in checkpoint.tensors.items():
         assert torch.equal(tensor, stored[name]), name
+
+
+def test_yarn_as_the_published_checkpoints_write_it(folder: Path) -> None:
+    yarn = {
+        "type": "yarn", "factor": 40, "original_max_position_embeddings": 4096, "beta_fast": 32,
+        "beta_slow": 1, "mscale": 0.707, "mscale_all_dim": 0.707,
+    }  # fmt: skip
+    change_config(folder, rope_parameters="absent", rope_theta=10000, rope_scaling=yarn)
+    config = load_checkpoint(folder).config
+    magnitude = 0.1 * 0.707 * math.log(40) + 1
+    assert config.latent is not None
+    assert config.latent.scale == pytest.approx(22**-0.5 * magnitude**2)
+    # What is in the scale is not in the tables too.
+    frequencies, factor = inverse_frequencies(config)
+    assert (len(frequencies), factor) == (4, 1.0)
 
 
 def test_layers_that_predict_further_tokens_are_left_alone(folder: Path) -> None:
