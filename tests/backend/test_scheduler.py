@@ -188,6 +188,18 @@ def test_a_question_waits_for_few_tokens_of_others_answers(running: int) -> None
     assert steps <= max(DECODE_BURST // running, 1) + 1
 
 
+@pytest.mark.parametrize("running", [1, 16, 50])
+def test_answers_go_on_beside_questions_and_documents(running: int) -> None:
+    scheduler = Scheduler(CHUNK)
+    add(scheduler, *(Question(left=10**6) for _ in range(running)))
+    while scheduler.waiting or any(one.prompt_left for one in scheduler.sequences()):
+        step(scheduler)
+    add(scheduler, *(Question(left=10**6, missing=2, owner=f"o{n % 3}") for n in range(20)))
+    scheduler.add_reading(document(blocks=1000))
+    given = [isinstance(step(scheduler), Decode) for _ in range(10 * READING_TURN)]
+    assert all(first or second for first, second in zip(given, given[1:], strict=False))
+
+
 def test_another_owners_first_question_is_next() -> None:
     scheduler = Scheduler(CHUNK)
     many = [Question(owner="many", prompt_left=2 * CHUNK) for _ in range(50)]
