@@ -27,7 +27,7 @@ from app.gate import STOPPING
 from app.questions import Question
 from app.readiness import start_reading
 from app.types import Answer, Turn
-from app.waiting import WaitingLine
+from app.waiting import Places, WaitingLine
 from backend.errors import BackendError
 from retrieval.errors import RetrievalError
 from retrieval.types import DocumentWarning
@@ -102,7 +102,7 @@ class AnswerRuns:
         self._waiting: WaitingLine[AnswerRun] = WaitingLine(
             queue_limit, workers, several=several_owners
         )
-        self._stayers = threading.BoundedSemaphore(max(1, workers // STAYING_SHARE))
+        self._stayers = Places(max(1, workers // STAYING_SHARE), several=several_owners)
         self._changed = threading.Condition()
         self._closed = False
         self._threads = [
@@ -263,12 +263,12 @@ class AnswerRuns:
 
     def _run(self, run: AnswerRun) -> None:
         # Those who stay until a document is read must not take every thread from the others.
-        stays = run.until_read and self._stayers.acquire(blocking=False)
+        stays = run.until_read and self._stayers.take(run.owner)
         try:
             self._answer(run, stays=stays)
         finally:
             if stays:
-                self._stayers.release()
+                self._stayers.leave(run.owner)
 
     def _answer(self, run: AnswerRun, *, stays: bool) -> None:
         waited_ms = _since(run.arrived)

@@ -2,12 +2,13 @@
 
 The next is of the owner for whom the fewest are being answered, so that owners who wait are served
 side by side; of one owner's the first that came. An owner has a number of places in the line and,
-where there may be several owners, leaves some threads to the others. Not thread-safe: whoever has
-one holds a lock. Does not know what a question is.
+where there may be several owners, leaves some threads to the others. Does not know what a question
+is.
 """
 
 from __future__ import annotations
 
+import threading
 from collections import Counter, deque
 from typing import Generic, Protocol, TypeVar
 
@@ -31,12 +32,12 @@ T = TypeVar("T", bound=Owned)
 class WaitingLine(Generic[T]):
     """`places` in the line and `threads` that serve it; `several`: whether there may be more than
     one owner. A place is reserved first and taken by `add`; whoever was taken out by `take` is
-    served until `done`."""
+    served until `done`. Not thread-safe: whoever has one holds a lock."""
 
     def __init__(self, places: int, threads: int, *, several: bool) -> None:
         self._places = places
         self._most = places * (OWNERS_FULL if several else 1)
-        self._threads = max(1, int(threads * OWN_SHARE)) if several else threads
+        self._threads = _own(threads, several)
         self._lines: dict[str, deque[T]] = {}
         self._reserved: Counter[str] = Counter()
         self._served: Counter[str] = Counter()
@@ -99,3 +100,32 @@ class WaitingLine(Generic[T]):
         del self._arrivals[item]
         if not self._lines[item.owner]:
             del self._lines[item.owner]
+
+
+class Places:
+    """A number of places that are held for a while; where there may be `several` owners, one leaves
+    some to the others. Thread-safe."""
+
+    def __init__(self, total: int, *, several: bool) -> None:
+        self._total = total
+        self._own = _own(total, several)
+        self._held: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def take(self, owner: str) -> bool:
+        """Whether there was a place; give it back by `leave`."""
+        with self._lock:
+            if self._held[owner] >= self._own or self._held.total() >= self._total:
+                return False
+            self._held[owner] += 1
+            return True
+
+    def leave(self, owner: str) -> None:
+        """Gives one of the owner's places back."""
+        with self._lock:
+            self._held[owner] -= 1
+            self._held = +self._held
+
+
+def _own(total: int, several: bool) -> int:
+    return max(1, int(total * OWN_SHARE)) if several else total

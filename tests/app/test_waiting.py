@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.waiting import OWNERS_FULL, WaitingLine
+from app.waiting import OWNERS_FULL, Places, WaitingLine
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,16 @@ def test_one_that_waits_can_be_taken_out() -> None:
     assert waiting.remove(first) and not waiting.remove(first)
     assert waiting.take() == second
     assert not waiting.remove(second)
+
+
+def test_one_owner_leaves_places_to_others() -> None:
+    places = Places(4, several=True)
+    assert [places.take("A") for _ in range(4)] == [True, True, True, False]
+    assert places.take("B") and not places.take("C")
+    places.leave("A")
+    assert places.take("C") and not places.take("A")
+    alone = Places(4, several=False)
+    assert [alone.take("local") for _ in range(5)] == [True] * 4 + [False]
 
 
 @settings(max_examples=200, deadline=None)
