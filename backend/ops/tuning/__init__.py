@@ -6,7 +6,7 @@ One JSON file a card, each entry with the measurements that chose it. `fineprint
 
 from __future__ import annotations
 
-from backend.ops.tuning.lookup import FOLDER_NAME, card_of, find_entry, tuned, use_tables
+from backend.ops.tuning.lookup import FOLDER_NAME, card_of, find_entry, trying, tuned, use_tables
 from backend.ops.tuning.table import Attempt, Card, Choice, Entry, Table, read_table
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "card_of",
     "find_entry",
     "read_table",
+    "trying",
     "tuned",
     "use_tables",
 ]

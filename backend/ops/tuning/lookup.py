@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -10,7 +11,7 @@ from typing import TypeVar
 import torch
 
 from backend.errors import BackendError
-from backend.ops.tuning.table import Card, Entry, Table, read_table
+from backend.ops.tuning.table import Card, Choice, Entry, Table, read_table
 
 _T = TypeVar("_T")
 _D = TypeVar("_D")
@@ -20,6 +21,7 @@ FOLDER_NAME = "tuning"
 """Of the tables that are made on a machine, in its cache folder."""
 
 _own: list[Path] = []
+_tried: dict[str, Choice] = {}
 
 
 def use_tables(folder: Path) -> None:
@@ -28,6 +30,17 @@ def use_tables(folder: Path) -> None:
     _own[:] = [folder]
     _tables.cache_clear()
     find_entry.cache_clear()
+
+
+@contextmanager
+def trying(op: str, choice: Choice) -> Iterator[None]:
+    """Inside, `op` gets these constants whatever tables say: for measuring candidates, one at a
+    time in a process."""
+    _tried[op] = choice
+    try:
+        yield
+    finally:
+        del _tried[op]
 
 
 def tuned(
@@ -39,7 +52,10 @@ def tuned(
     default: _D,
 ) -> _T | _D:
     """What `make` gives for the constants of the entry that `find_entry` finds for `device`, or
-    `default` where there is none. Raises BackendError for constants that `make` refuses."""
+    `default` where there is none; while `trying` is on, for those. Raises BackendError for
+    constants of a table that `make` refuses."""
+    if op in _tried:
+        return make(**_tried[op])
     card = card_of(device)
     entry = None if card is None else find_entry(op, width, dtype, card)
     if entry is None:

@@ -26,6 +26,7 @@ from backend.ops.tuning import (
     find_entry,
     lookup,
     read_table,
+    trying,
     use_tables,
 )
 from backend.ops.tuning.warps import Warps, choose_warps
@@ -138,6 +139,17 @@ def test_own_tables_come_first_and_the_same_card_before_a_like_one(
     assert choose_tiles(64, torch.bfloat16, CUDA) == Tiles(**SMALL)
     use_tables(tmp_path / "not there")
     assert choose_tiles(64, torch.bfloat16, CUDA) == Tiles(128, 64, 4, 3)
+
+
+def test_what_is_tried_goes_before_all_tables(on_card: list[Card]) -> None:
+    with trying("block_attention", SMALL):
+        assert choose_tiles(64, torch.bfloat16, CUDA) == Tiles(**SMALL)
+        assert choose_tiles(64, torch.bfloat16, torch.device("cpu")) == Tiles(**SMALL)
+        assert choose_page_tiles(64, torch.bfloat16, CUDA) == PageTiles(2, 3, 16)
+    with pytest.raises(KeyError), trying("page_attention", {}):
+        raise KeyError
+    assert choose_tiles(64, torch.bfloat16, CUDA) == Tiles(128, 64, 4, 3)
+    assert choose_page_tiles(64, torch.bfloat16, CUDA) == PageTiles(2, 3, 16)
 
 
 def test_a_table_goes_through_its_file(tmp_path: Path) -> None:

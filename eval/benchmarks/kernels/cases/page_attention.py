@@ -29,12 +29,12 @@ def cases(setup: Setup) -> Iterator[Case]:
     for shape in setup.shapes:
         for dtype in (torch.float16, torch.bfloat16):
             for requests, tokens, rows in _ODD:
-                yield _case(setup, shape, dtype, requests, tokens, rows, timed=False)
+                yield make_case(setup, shape, dtype, requests, tokens, rows, timed=False)
         for requests, tokens, rows in _TIMED:
-            yield _case(setup, shape, torch.bfloat16, requests, tokens, rows, timed=True)
+            yield make_case(setup, shape, torch.bfloat16, requests, tokens, rows, timed=True)
 
 
-def _case(
+def make_case(
     setup: Setup,
     shape: ModelShape,
     dtype: torch.dtype,
@@ -44,6 +44,7 @@ def _case(
     *,
     timed: bool,
 ) -> Case:
+    """Lists of so many tokens and query rows each, on pages in any order."""
     generator = setup.generator(shape.heads, shape.head_dim, requests, tokens, rows)
     width, each = shape.head_dim, -(-tokens // PAGE_TOKENS)
     kv_shape = KVShape(1, shape.kv_heads, width)
