@@ -1,4 +1,4 @@
-"""The specification: page by page, and each distance of a page's tokens by itself."""
+"""The specification: each distance of a page's tokens by itself."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import torch
 
 from backend.layers.rope import rotate
 from kvstore.formats.packed import PackedFormat
+from kvstore.types import PAGE_TOKENS
 
 
 def page_bounds(
@@ -40,24 +41,27 @@ def page_score(
     rows, heads, width = q.shape
     pages, kv_heads = bounds.shape[:2]
     grouped = q.float().view(rows, kv_heads, heads // kv_heads, width)
-    out = q.new_empty((kv_heads, pages), dtype=torch.float32)
-    placed = [None] * pages if refs is None else refs.tolist()
-    for page, ref in enumerate(placed):
-        least, largest = bounds[page, :, 0, None], bounds[page, :, 1, None]
-        best = q.new_full(grouped.shape[1:3], float("-inf"), dtype=torch.float32)
-        for row, asked in enumerate(grouped):
-            for distance in [None] if ref is None else _distances(ref, first_row + row):
-                turned = asked
-                if distance is not None:
-                    tables = cast("tuple[torch.Tensor, torch.Tensor]", (cos, sin))
-                    turned = rotate(asked, *(table[distance] for table in tables))
-                bound = torch.maximum(turned * least, turned * largest).sum(-1)
-                best = torch.maximum(best, bound)
-        out[:, page] = (best.sum(-1) if reduce == "sum" else best.amax(-1)) * width**-0.5
-    return out
+    # [pages, kv_heads, 1, d], beside the query heads of a group.
+    least, largest = bounds[:, :, 0, None], bounds[:, :, 1, None]
+    best = q.new_full((pages, *grouped.shape[1:3]), float("-inf"), dtype=torch.float32)
+    for row, asked in enumerate(grouped):
+        if refs is None:
+            best = torch.maximum(best, _bound(asked, least, largest))
+            continue
+        tables = cast("tuple[torch.Tensor, torch.Tensor]", (cos, sin))
+        _, _, counts, starts = refs.long().unbind(1)
+        for token in range(PAGE_TOKENS):
+            distance = first_row + row - starts - token
+            seen = (token < counts) & (distance >= 0)
+            turns = [table[distance.clamp(min=0), None, None] for table in tables]
+            bound = _bound(rotate(asked.expand(pages, -1, -1, -1), *turns), least, largest)
+            bound = bound.masked_fill(~seen[:, None, None], float("-inf"))
+            best = torch.maximum(best, bound)
+    reduced = best.sum(-1) if reduce == "sum" else best.amax(-1)
+    scores: torch.Tensor = reduced * width**-0.5
+    return scores.transpose(0, 1).contiguous()
 
 
-def _distances(ref: list[int], position: int) -> list[int]:
-    """From a row at `position` to the tokens that it sees of a page."""
-    _, _, count, start = ref
-    return [position - start - token for token in range(count) if start + token <= position]
+def _bound(asked: torch.Tensor, least: torch.Tensor, largest: torch.Tensor) -> torch.Tensor:
+    bound: torch.Tensor = torch.maximum(asked * least, asked * largest).sum(-1)
+    return bound

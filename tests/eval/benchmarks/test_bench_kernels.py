@@ -249,7 +249,7 @@ def test_a_kernel_that_disagrees_fails_the_command(
 def test_an_unknown_op_is_bad_input(quick: None) -> None:
     code, _, stderr = run("--op", "conv")
     assert code == 2
-    assert "decode_attention, linear, page_attention, prefix_attention" in stderr
+    assert "page_attention, page_codec, page_score, prefix_attention" in stderr
 
 
 def test_every_round_has_new_inputs(quick: None) -> None:

@@ -12,6 +12,8 @@ from torch.nn import functional
 from backend.layers.rope import rotate
 from backend.ops.page_attention import page_attention, page_lists
 from eval.benchmarks.kernels.case import Case, Contender, ModelShape, Setup, name_of
+from eval.benchmarks.kernels.libraries import library_peers
+from eval.benchmarks.kernels.rotation import rotation
 from kvstore.pool import PagePool
 from kvstore.types import PAGE_TOKENS, KVShape, PageRef, PageTable
 
@@ -19,7 +21,6 @@ _TIMED = ((1, 2_048, 1), (16, 2_048, 1), (1, 131_072, 1), (16, 32_768, 1), (1, 2
 """Requests, tokens of each list, query rows of each."""
 _ODD = ((3, 111, 1), (2, 700, 5))
 _TOLERANCE = {torch.bfloat16: 1e-2, torch.float16: 4e-3, torch.float32: 1e-5}
-_BASE = 10_000.0
 
 
 def cases(setup: Setup) -> Iterator[Case]:
@@ -59,7 +60,7 @@ def make_case(
             PageTable(tuple(PageRef(p, 0, size) for p, size in zip(pages, sizes, strict=True)))
         )
     lists = page_lists(tables, [rows] * requests, setup.device)
-    cos, sin = _rotation(lists.positions, width, setup.device)
+    cos, sin = rotation(lists.positions, width, setup.device)
     q = setup.normal(generator, requests * rows, shape.heads, width, dtype=dtype)
     moved = requests * tokens * 2 * shape.kv_heads * width * dtype.itemsize
     call = partial(page_attention, q, pool.data, 0, lists, cos=cos, sin=sin)
@@ -72,17 +73,17 @@ def make_case(
         )
         last = slice(tokens - rows, tokens)
         asked = rotate(q.view(requests, rows, *q.shape[1:]), cos[last, None], sin[last, None])
+        turned = rotate(keys, cos[:tokens], sin[:tokens])
         contenders.append(
             Contender(
                 "torch sdpa, one piece",
-                partial(
-                    _dense, asked.transpose(1, 2), rotate(keys, cos[:tokens], sin[:tokens]), values
-                ),
+                partial(_dense, asked.transpose(1, 2), turned, values),
                 moved,
                 name_of(dtype),
                 peer=True,
             )
         )
+        contenders += library_peers(asked, turned, values, named, moved)
     return Case(
         op="page_attention",
         shape=f"{shape.label}, {requests} lists of {tokens:,}, {rows} rows",
@@ -102,13 +103,3 @@ def _dense(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         mask = torch.ones(rows, tokens, dtype=torch.bool, device=q.device).tril_(tokens - rows)
     out = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=True)
     return out.transpose(1, 2).flatten(0, 1)
-
-
-def _rotation(
-    positions: int, width: int, device: torch.device
-) -> tuple[torch.Tensor, torch.Tensor]:
-    steps = torch.arange(0, width, 2, dtype=torch.float32, device=device) / width
-    places = torch.arange(positions, dtype=torch.float32, device=device)
-    angles = torch.outer(places, _BASE**-steps)
-    cos, sin = angles.cos(), angles.sin()
-    return torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)
