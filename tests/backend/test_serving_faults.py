@@ -283,6 +283,14 @@ def test_a_request_beyond_the_devices_memory_is_refused_at_once(
 def test_without_free_memory_a_request_waits_for_others_or_is_told(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    step = engine._runner.step
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        # So that it is not over before the other has come.
+        time.sleep(0.02)
+        return step(*arguments, **options)
+
+    monkeypatch.setattr(engine._runner, "step", slow)
     running = engine.generate(Request("running", QUESTION, LONG))
     next(running)
     monkeypatch.setattr(engine._memory, "_look", look_as(1, 10**12))
