@@ -191,6 +191,7 @@ def engine_config(settings: Settings, *, keep_kv: bool = False) -> EngineConfig:
         linear_format=settings.linear_format,
         reading=settings.reading,
         kv_format=settings.kv_format,
+        packed_kernels=settings.kv_packed_kernels,
         disk_folder=settings.kv_dir if keep_kv else None,
         disk_budget=settings.kv_disk_bytes if keep_kv else 0,
         tuning_folder=settings.cache_dir / FOLDER_NAME,

@@ -76,6 +76,9 @@ class Settings(BaseSettings):
     kv_format: KVFormat = "auto"
     """How KV lies in memory and on the disk; auto is what the model computes in. int8 and fp8 take
     half of 16 bit, int4 less than a third."""
+    kv_packed_kernels: bool = False
+    """On a GPU: pages of int8, fp8 and int4 are made by one kernel and read as they are, instead of
+    being decoded for each question. Not measured yet."""
     kv_budget_mb: int | None = Field(default=None, ge=16)
     """Memory for KV pages (1 MB = 1,000,000 bytes); None leaves the choice to the engine."""
     kv_share: float | None = Field(default=None, gt=0, le=0.95)

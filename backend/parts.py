@@ -75,8 +75,8 @@ def make_parts(
     form = page_format(config.kv_format, model.compute_dtype)
     if config.packed_kernels and (not paged or form.plain):
         raise BackendError(
-            "packed_kernels are for pages in fp8, int8 or int4 on a GPU, and for models without "
-            "latents; leave it off"
+            "The packed kernels are for pages in fp8, int8 or int4 on a GPU, and for models "
+            "without latents; unset FINEPRINT_KV_PACKED_KERNELS"
         )
     packed = form if config.packed_kernels else None
     arena = make_arena(model, shape, budget, packed) if paged else None

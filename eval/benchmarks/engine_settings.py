@@ -74,6 +74,7 @@ def engine_fields(engine: Engine) -> dict[str, object]:
         "precision": engine.settings.resolved_precision(),
         "linear_format": engine.settings.linear_format,
         "kv_format": engine.settings.kv_format,
+        "packed_kernels": engine.settings.packed_kernels,
         "block_tokens": engine.block_tokens,
         "read_tokens": engine.settings.resolved_read_tokens(),
         "reading": engine.settings.reading,

@@ -214,7 +214,7 @@ def test_packed_kernels_are_for_gpus(tiny_llama: Path) -> None:
     config = EngineConfig(
         model=tiny_llama, precision="float32", kv_budget=64 << 20, packed_kernels=True
     )
-    with pytest.raises(BackendError, match="packed_kernels are for pages in"):
+    with pytest.raises(BackendError, match="unset FINEPRINT_KV_PACKED_KERNELS"):
         load_parts(dataclasses.replace(config, kv_format="int8"))
 
 
