@@ -68,7 +68,10 @@ class StepClock:
         """Around the opening of a request's context."""
         with self._timed("gather", (request,)):
             yield
-        self._steps(request).admitted = time.perf_counter()
+        steps = self._steps(request)
+        steps.admitted = steps.admitted or time.perf_counter()
+        # An answer that is made again comes under the id of the first one.
+        steps.generated = 0
 
     def of(self, request_id: str) -> RequestSteps | None:
         """What happened to a request; None for one that is not known (any more)."""

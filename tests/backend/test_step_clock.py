@@ -112,6 +112,21 @@ def test_a_step_that_gives_no_token_notes_none() -> None:
     assert [one.kind for one in known(clock, "r").ranges] == ["prefill", "prefill", "decode"]
 
 
+def test_an_answer_that_is_made_again_under_the_same_id_is_noted_too() -> None:
+    clock, first, again = StepClock(torch.device("cpu")), Asked("r"), Asked("r")
+    admitted = []
+    for asked, tokens in ((first, 5), (again, 3)):
+        with clock.gather(cast(Any, asked)):
+            pass
+        for _ in range(tokens):
+            run(clock, Decode((cast(Any, asked),)), asked)
+        admitted.append(dict(known(clock, "r").marks)["admitted"])
+    steps = known(clock, "r")
+    assert len(steps.tokens) == 8 and admitted[0] == admitted[1]
+    # The time between the two answers is none between tokens.
+    assert sum(clock.times().between_tokens.counts) == 4 + 2
+
+
 def test_a_step_that_fails_is_measured_too() -> None:
     clock, asked = StepClock(torch.device("cpu")), Asked("r")
     with pytest.raises(RuntimeError), clock.gather(cast(Any, asked)):

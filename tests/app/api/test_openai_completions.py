@@ -107,10 +107,11 @@ def test_bad_parameters_are_named(complete: Any, change: dict[str, Any], param: 
 def test_a_body_full_of_faults_is_refused_at_the_first(
     complete: Any, change: dict[str, Any]
 ) -> None:
-    started = time.perf_counter()
+    # Of this process, so that a busy machine changes nothing.
+    started = time.process_time()
     reply = complete(**change)
-    # A list of all faults took 50 microseconds and 1.5 KB for each.
-    assert time.perf_counter() - started < 5
+    # A list of all faults took 50 microseconds and 1.5 KB for each, 15 seconds and more.
+    assert time.process_time() - started < 8
     assert (reply.status_code, reply.json()["error"]["code"]) == (400, "invalid_value")
 
 
