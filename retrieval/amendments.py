@@ -16,6 +16,7 @@ from retrieval.clauses import around
 from retrieval.figures import find_figures
 from retrieval.folding import fold_in_place
 from retrieval.kept import kept_by_identity
+from retrieval.numerals import NUMERAL_CLASS, chinese_number
 from retrieval.sentences import Span, split
 from retrieval.types import Clause
 
@@ -108,6 +109,17 @@ _AMENDING_TITLE = re.compile(
     r"|补充协议|补充合同|变更协议|修订协议|修改协议",
     re.IGNORECASE,
 )
+_ORDINALS = (
+    "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth",
+)  # fmt: skip
+_NUMBERED = re.compile(
+    rf"\b(?P<ordinal>{'|'.join(_ORDINALS)})\s+(?:supplement(?:al)?|amendment|addendum|variation)"
+    r"|\b(?:amendment|addendum|supplement)\s+(?:agreement\s+)?(?:no\.?|number|#)?\s*"
+    r"(?P<number>\d{1,2})\b"
+    f"|第(?P<zh>[{NUMERAL_CLASS}]{{1,3}}|\\d{{1,2}})[次份号]?(?:补充|变更|修订|修改)"
+    f"|(?:补充|变更|修订|修改)(?:协议|合同)书?[(（]?(?:之|第)?"
+    f"(?P<zh_number>[{NUMERAL_CLASS}]{{1,3}}|\\d{{1,2}})(?![条年月日\\d])"
+)
 _TITLE_CHARS = 400
 _MAX_CHARS = 900
 _CONDITION = re.compile(
@@ -130,10 +142,29 @@ class Amendment:
     elsewhere: bool | None
     of_amendment: bool = False
 
+    @property
+    def replaces(self) -> bool:
+        """Whether old text goes out of force."""
+        return self.kind != "added"
+
 
 def is_amendment(text: str) -> bool:
     """Whether a document calls itself an amendment, at its start."""
     return bool(_AMENDING_TITLE.search(text[:_TITLE_CHARS]))
+
+
+def amendment_number(text: str) -> int:
+    """The number that an amendment gives itself at its start ("Second Amendment", Amendment No. 3,
+    补充协议二, 第二次补充协议); 0 without one, and for other documents."""
+    if not is_amendment(text):
+        return 0
+    said = _NUMBERED.search(fold_in_place(text[:_TITLE_CHARS]))
+    if said is None:
+        return 0
+    ordinal, written = said["ordinal"], said["number"] or said["zh"] or said["zh_number"]
+    if ordinal:
+        return _ORDINALS.index(ordinal) + 1
+    return int(written) if written.isdigit() else int(chinese_number(written) or 0)
 
 
 @kept_by_identity(32)

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING
 from app.answer.citations import cite
 from app.types import AskOptions, Citation, CitationRole
 from retrieval import tokens
-from retrieval.amendments import Amendment, amendments_of, find_amendments, is_amendment
+from retrieval.amendments import (
+    Amendment,
+    amendment_number,
+    amendments_of,
+    find_amendments,
+    is_amendment,
+)
 from retrieval.clauses import around, label, path
 from retrieval.contents import is_contents
 from retrieval.coverage import coverage
@@ -111,21 +117,30 @@ class Attachments:
                 continue
             for newer, again in self._chain_of(amending):
                 bring(newer, "amendment", replaced=again)
-            shown.append((replace(citation, replaced=any(gone for _, gone in amending)), place))
+            gone = any(amendment.replaces for _, amendment in amending)
+            shown.append((replace(citation, replaced=gone), place))
             for older, gone in self._older_of(place):
                 # What is only added to stays in force: it is no amendment, but referred to by one.
                 bring(older, "amendment" if gone else "reference", replaced=gone)
         return shown
 
     def _chain_of(
-        self, amending: Sequence[tuple[_Place, bool]], depth: int = 1
+        self, amending: Sequence[tuple[_Place, Amendment]], depth: int = 1
     ) -> Iterator[tuple[_Place, bool]]:
         """The amendments of a place with those that amend them in turn, the newest first, and
-        whether each is replaced itself."""
-        for place, _ in amending:
+        whether each is replaced itself: by another or by a later one of the same clause."""
+        for place, amendment in amending:
             newer = list(self._amending(place)) if depth < MAX_CHAIN else []
             yield from self._chain_of(newer, depth + 1)
-            yield place, any(gone for _, gone in newer)
+            later = (
+                other.replaces
+                for at, other in amending
+                if other.target == amendment.target and self._number(at) > self._number(place)
+            )
+            yield place, any(later) or any(other.replaces for _, other in newer)
+
+    def _number(self, place: _Place) -> int:
+        return amendment_number(self._documents[place.document].text)
 
     def _older_of(self, place: _Place, depth: int = 1) -> Iterator[tuple[_Place, bool]]:
         """What a place amends, what that amends in turn, and so on, the newest first."""
@@ -138,8 +153,8 @@ class Attachments:
         """`answer` for what is an answer as well: it stays one."""
         return "answer" if any(place.overlaps(answer) for answer in self._places) else None
 
-    def _amending(self, place: _Place) -> Iterator[tuple[_Place, bool]]:
-        """Amendments of the clauses around a place, and whether its text is replaced."""
+    def _amending(self, place: _Place) -> Iterator[tuple[_Place, Amendment]]:
+        """Amendments of the clauses around a place, those of later amendments first."""
         own = self._documents[place.document]
         # A quote of several short clauses is amended with any of them.
         numbers = [
@@ -147,14 +162,29 @@ class Attachments:
             for clause in dict.fromkeys((*_chain(own, place.start), *_within(own, place)))
             for name in _names(own.clauses, clause)
         ]
-        for number, document in enumerate(self._documents):
+        changed = {
+            amendment.target
+            for amendment in find_amendments(own.text, own.clauses)
+            if place.overlaps(_Place(place.document, amendment.start, amendment.end))
+        }
+        latest_first = sorted(
+            enumerate(self._documents), key=lambda one: -amendment_number(one[1].text)
+        )
+        for number, document in latest_first:
             same = number == place.document
             for amendment in amendments_of(
                 find_amendments(document.text, document.clauses), numbers, same_document=same
             ):
                 where = _Place(number, amendment.start, amendment.end)
                 if not where.overlaps(place) and self._may_change(amendment, own, same=same):
-                    yield where, amendment.kind != "added"
+                    yield where, amendment
+            if 0 < amendment_number(own.text) < amendment_number(document.text):
+                # A later amendment of what the place amends.
+                yield from (
+                    (_Place(number, amendment.start, amendment.end), amendment)
+                    for amendment in find_amendments(document.text, document.clauses)
+                    if amendment.target in changed and not amendment.of_amendment
+                )
 
     def _may_change(self, amendment: Amendment, document: LoadedDocument, *, same: bool) -> bool:
         """Whether an amendment can mean `document`: "Section 3 of the First Amendment" means an
@@ -181,7 +211,7 @@ class Attachments:
                 clause = self._old_clause(document, amendment, same_document=same)
                 if clause is not None:
                     old = _Place(number, *self._passage(document, clause))
-                    yield old, amendment.kind != "added"
+                    yield old, amendment.replaces
 
     def _old_clause(
         self, document: LoadedDocument, amendment: Amendment, *, same_document: bool

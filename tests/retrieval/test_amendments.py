@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retrieval.amendments import amendments_of, find_amendments
+from retrieval.amendments import amendment_number, amendments_of, find_amendments
 from retrieval.clauses import outline
 
 EN = """FIRST AMENDMENT
@@ -143,3 +143,23 @@ def test_an_amendment_of_an_amendment_says_so() -> None:
     text = "SECOND AMENDMENT\n\n1. Section 3 of the First Amendment is deleted in its entirety.\n"
     (found,) = find_amendments(text, outline(text))
     assert (found.target, found.elsewhere, found.of_amendment) == ("§3", True, True)
+
+
+@pytest.mark.parametrize(
+    ("title", "number"),
+    [
+        ("FIRST AMENDMENT TO LEASE", 1),
+        ("Second Supplemental Agreement", 2),
+        ("Amendment No. 12 to the Supply Agreement", 12),
+        ("ADDENDUM 3", 3),
+        ("补充协议（二）", 2),
+        ("补充协议三", 3),
+        ("第二次补充协议", 2),
+        ("补充协议\n2024年3月1日签订", 0),
+        ("AMENDMENT TO LEASE", 0),
+        ("FIRST LEASE OF PREMISES", 0),
+        ("采购合同（二）", 0),
+    ],
+)
+def test_the_number_of_an_amendment(title: str, number: int) -> None:
+    assert amendment_number(f"{title}\n\n1. Payment\nIn 30 days.\n") == number

@@ -194,6 +194,33 @@ def test_an_amendment_of_an_amendment_is_shown_with_both(order: tuple[int, ...])
     assert [answer.citations[at].replaced for at in places.values()] == [False, True, True]
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0)])
+def test_of_two_amendments_of_a_clause_the_later_stands_first(order: tuple[int, ...]) -> None:
+    later = FIRST.replace("FIRST", "SECOND").replace("45 days", "75 days")
+    three = [(CONTRACT, "contract.txt"), (FIRST, "first.txt"), (later, "second.txt")]
+    question = "Within how many days must the Buyer pay an invoice?"
+    answer = asked(question, *(three[at] for at in order))
+    shown = [
+        (days, one.replaced)
+        for one in answer.citations
+        for days in (75, 45, 30)
+        if f"{days} days" in one.quote
+    ]
+    assert shown == [(75, False), (45, True), (30, True)]
+
+
+def test_a_quoted_amendment_stands_behind_a_later_one_of_the_same_clause() -> None:
+    later = FIRST.replace("FIRST", "SECOND").replace("45 days", "75 days")
+    first, second = ASKING.loaded(FIRST, "first.txt"), ASKING.loaded(later, "second.txt")
+    start = first.text.index("1. Section 3.1")
+    quote = replace(cite(first, start, first.text.index("2. Section 6")), role="answer")
+    for documents in ((first, second), (second, first)):
+        shown = Attachments([quote], documents, "When is an invoice paid?").shown(AskOptions())
+        assert [(c.document, c.replaced) for c in shown] == [
+            ("second.txt", False), ("first.txt", True),
+        ]  # fmt: skip
+
+
 def test_a_clause_of_the_contract_is_not_amended_by_an_amendment_of_an_amendment() -> None:
     second = SECOND.replace("Section 1 of", "Section 3.1 of")
     answer = asked(
