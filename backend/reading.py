@@ -164,7 +164,8 @@ def _block_keys(document: DocumentTokens, model: str, kv_format: str) -> tuple[b
         key = block_key(
             model=model,
             kv_format=kv_format,
-            owner=document.owner,
+            # No document has the empty owner, so what is shared meets only what is shared.
+            owner="" if document.shared else document.owner,
             sinks=document.sinks,
             token_ids=document.token_ids[first:last],
             context=context,
