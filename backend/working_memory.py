@@ -59,10 +59,12 @@ class WorkingMemory:
         self._look = look
 
     def needed(self, seen: int, room: int) -> int:
-        """Bytes of a request that sees `seen` tokens, to which at most `room` are appended."""
+        """Bytes of a request that sees `seen` tokens, to which at most `room` are appended; 0 for
+        one whose context stands in pages. Those that don't are rare on a GPU, where this estimate
+        is untried."""
         tokens = seen + room
         if tokens + _SPARE <= self._paged_tokens:
-            return self._step
+            return 0
         # Opening holds what it gathers twice beside the context; growing copies half of it.
         context = max(3 * seen, tokens * 3 // 2) * self._token
         heap = min(4 * room * self._token, _HEAP) if self._device.type == "cpu" else 0
@@ -74,7 +76,8 @@ class WorkingMemory:
 
     def require_ever(self, seen: int, room: int) -> None:
         """Raises RequestTooLarge for a request that the device can't hold even alone."""
-        memory, needed = self._look(self._device), self.needed(seen, room)
+        needed = self.needed(seen, room)
+        memory = self._look(self._device) if needed else None
         if memory is not None and needed > memory.total * (1 - RESERVE):
             raise RequestTooLarge(
                 f"The request needs about {_mb(needed)} of memory for its {seen + room:,} tokens "
@@ -85,7 +88,7 @@ class WorkingMemory:
     def lacking(self, needed: int, promised: int = 0) -> OutOfMemory | None:
         """Why `needed` bytes can't be had now, `promised` of what is free being for others; None
         when they can."""
-        memory = self._look(self._device)
+        memory = self._look(self._device) if needed else None
         if memory is None or needed + promised <= memory.free - memory.total * RESERVE:
             return None
         return OutOfMemory(

@@ -57,7 +57,9 @@ def test_a_context_and_its_copies_are_counted() -> None:
 
 def test_a_context_in_pages_takes_none_of_its_own() -> None:
     needs = memory(0, paged_tokens=4096)
-    assert needs.needed(2000, 500) == needs.needed(10, 10) < memory(0).needed(10, 10)
+    assert needs.needed(2000, 500) == 0 < memory(0).needed(10, 10)
+    needs.require_ever(2000, 500)
+    assert needs.lacking(0, promised=10**13) is None, "nothing is asked of the device"
     assert needs.needed(4000, 500) == memory(0).needed(4000, 500)
 
 
