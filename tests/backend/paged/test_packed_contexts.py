@@ -83,13 +83,16 @@ def make_arena_of(decoder: Decoder, name: FormatName, pages: int = 30, evidence:
     return arena
 
 
-def make_runner(decoder: Decoder, name: FormatName, arena: Arena | None) -> Runner:
+def make_runner(
+    decoder: Decoder, name: FormatName, arena: Arena | None, *, reads: bool = True
+) -> Runner:
     """With blocks read into pages of the format."""
     form = page_format(name, torch.float32)
     pool = PagePool(shape_of(decoder), 8, torch.float32, decoder.device, form)
     pool.data.fill_(255)
     runner = Runner(decoder, pool, arena)
-    runner.read_blocks([GroupedBlock(IDS[a:b], pages) for (a, b), pages in BLOCKS], SINKS, [])
+    if reads:
+        runner.read_blocks([GroupedBlock(IDS[a:b], pages) for (a, b), pages in BLOCKS], SINKS, [])
     return runner
 
 
@@ -132,15 +135,14 @@ def test_a_step_of_the_kernels(
     tiny_llama: Path, name: FormatName, device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     decoder = decoder_on(device, tiny_llama)
-    packed = make_runner(decoder, name, make_arena_of(decoder, name))
+    # The very pages of the other: kernels of reading take no heads as small as these.
+    packed = make_runner(decoder, name, make_arena_of(decoder, name), reads=False)
     if INTERPRETED:
         # Choosing is by device; the norms of a CPU's layers stay torch's.
         assert packed._step is not None
         monkeypatch.setattr(packed._step, "_impl", "triton")
     plain = make_runner(decoder_on("cpu", tiny_llama), name, None)
     packed._pool.data.copy_(plain._pool.data)
-    plain_pool = packed._pool.data.cpu()
-    assert torch.equal(plain_pool, plain._pool.data)
     one, many = (
         [runner.open_context(SINKS, [(2, 7)], table, 100) for table in TABLES]
         for runner in (plain, packed)
