@@ -40,8 +40,9 @@ def test_a_cancel_before_the_request_reaches_the_engine(monkeypatch: pytest.Monk
     monkeypatch.setattr(phrasing, "plan_phrasing", lambda *_: plan)
     engine, cancelled = Engine(), threading.Event()
     cancelled.set()
+    document = SimpleNamespace(record=SimpleNamespace(owner="local"))
     events = phrasing.phrase(
-        cast("Any", engine), cast("Any", [None]), cast("Any", SimpleNamespace(best_document=0)),
+        cast("Any", engine), cast("Any", [document]), cast("Any", SimpleNamespace(best_document=0)),
         (), "q", "en", "r1", cancelled, AskOptions(), offset=0,
     )  # fmt: skip
     with pytest.raises(StopIteration) as end:
