@@ -142,7 +142,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def peers_of(rows: int) -> tuple[Case, list[Contender]]:
-    case = page_attention._case(SETUP, SMALL, torch.float32, 2, 192, rows, timed=True)
+    case = page_attention.make_case(SETUP, SMALL, torch.float32, 2, 192, rows, timed=True)
     return case, [one for one in case.contenders if one.name.startswith("Flash")]
 
 
