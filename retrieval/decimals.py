@@ -28,6 +28,8 @@ _AGAIN = 3
 
 _ENTRIES, _ENTRY_CHARS = 4, 160
 """Entries that a table of contents has at least, and the most characters of half of them."""
+_LONGER = 3
+"""How many times as long the text is, at least, as its table of contents."""
 _TITLE_ABOVE = 200
 """Characters before the first entry in which the heading above it stands."""
 _SKIPPED = 2
@@ -91,22 +93,25 @@ def backbone(candidates: Sequence[Candidate]) -> Backbone:
     lines = [number for number in numbered if not number.inline]
     known = _neighbours(numbered) | _neighbours(lines)
     rows: list[list[_Number]] = []
-    for row in _rows([number for number in numbered if number.start in known]):
+    attachments = [candidate.start for candidate in candidates if _is_attachment(candidate)]
+    for row in _rows([number for number in numbered if number.start in known], attachments):
         chosen = _longest_rising([number for number in row if not number.inline])
         chosen += _between(row, chosen)
         rows.append(sorted(chosen, key=lambda number: number.start))
-    listed = [
-        (row[0].start - _TITLE_ABOVE, _last_entry(candidates, row[-1].start, later[0].start) + 1)
-        for row, later in pairwise(rows)
-        if _lists(row, later)
-    ]
+    listed: list[tuple[int, int]] = []
+    if len(rows) > 1 and _lists(rows[0], rows[1]):
+        entries, clauses = rows[:2]
+        end = _last_entry(candidates, entries[-1].start, clauses[0].start) + 1
+        listed.append((entries[0].start - _TITLE_ABOVE, end))
     found = {number.start: number.path for row in rows for number in row}
     return Backbone(found | _headings(candidates, found), tuple(listed))
 
 
 def _lists(row: Sequence[_Number], later: Sequence[_Number]) -> bool:
-    """Whether a row is the table of contents of the next: short entries, the same numbers."""
-    if len(row) < _ENTRIES:
+    """Whether the first row of a text is the table of contents of the next: short entries, the
+    same numbers, and the next is the long one."""
+    length = row[-1].start - row[0].start
+    if len(row) < _ENTRIES or later[-1].start - later[0].start < _LONGER * length:
         return False
     gaps = sorted(second.start - first.start for first, second in pairwise(row))
     again = {number.path for number in later}
@@ -119,9 +124,13 @@ def _last_entry(candidates: Sequence[Candidate], start: int, text: int) -> int:
     are listed behind the clauses. At `text` the first clause begins."""
     for candidate in candidates:
         near = start < candidate.start < text and candidate.start - start <= _ENTRY_CHARS
-        if near and any(style == "attachment" for style, _ in candidate.readings):
+        if near and _is_attachment(candidate):
             start = candidate.start
     return start
+
+
+def _is_attachment(candidate: Candidate) -> bool:
+    return any(style == "attachment" for style, _ in candidate.readings)
 
 
 def _headings(candidates: Sequence[Candidate], found: Mapping[int, Path]) -> dict[int, Path]:
@@ -160,13 +169,18 @@ def _neighbours(numbered: Sequence[_Number]) -> set[int]:
     return found
 
 
-def _rows(confirmed: Sequence[_Number]) -> list[list[_Number]]:
-    """The candidates in rows, each with one numbering."""
+def _rows(confirmed: Sequence[_Number], attachments: Sequence[int]) -> list[list[_Number]]:
+    """The candidates in rows, each with one numbering. Behind the heading of an attachment one may
+    begin again with any number."""
     rows: list[list[_Number]] = []
     highest = 0
     for number in confirmed:
         path = number.path
-        if not rows or path == (1, 1) or (path[0] == 1 and highest >= _AGAIN):
+        again = not rows or path == (1, 1) or (path[0] == 1 and highest >= _AGAIN)
+        if not again and path <= rows[-1][-1].path:
+            place = bisect_left(attachments, rows[-1][-1].start)
+            again = place < len(attachments) and attachments[place] < number.start
+        if again:
             rows.append([])
             highest = 0
         rows[-1].append(number)

@@ -117,6 +117,17 @@ def test_a_schedule_counts_from_one_again() -> None:
     assert label_at(clauses, text.index("English prevails")) == "15.4"
 
 
+def test_an_attachment_may_count_from_any_number() -> None:
+    schedules = "".join(
+        f"\nSchedule {letter}\n\n2.1 Goods {letter}. Steel.\n\n2.2 Price. EUR 5.\n"
+        for letter in "ABC"
+    )
+    text = BODY.replace("15.", "3.").replace("4.", "2.") + schedules
+    clauses = outline(text)
+    for letter in "ABC":
+        assert label_at(clauses, text.index(f"Goods {letter}")) == "2.1"
+
+
 CONTENTS = "".join(
     f"{number} {title} {page}\n"
     for page, (number, title) in enumerate(
