@@ -23,7 +23,7 @@ PROJECT = "fineprint"
 EXTRAS = ("postgres",)
 """Optional features that `make setup` installs; `dev` is not among them."""
 
-FURTHER_EXTRAS = ("ocr",)
+FURTHER_EXTRAS = ("ocr", "otel")
 """Optional features that it leaves out: they are checked where they are installed, and said to be
 unread where they are not."""
 
