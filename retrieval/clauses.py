@@ -22,6 +22,8 @@ _RANK: dict[Style, int] = {
     "attachment": 0, "part": 1, "chapter": 2, "division": 3, "article": 4, "caps": 4,
 }  # fmt: skip
 _RELATIVE = 10
+_CHINESE: tuple[Style, ...] = ("han", "han-paren")
+"""Styles of headings above decimal numbers: 一、 with 1.1 and 1.2 below it, then 二、."""
 _MAX_TITLE = 80
 _ATTACHMENT = re.compile(r"(?:schedule|annex|appendix|exhibit|attachment)\b", re.IGNORECASE)
 _FEW_NUMBERS = 4
@@ -98,12 +100,15 @@ class _Builder:
 
     def _above(self, path: Path) -> int:
         """How many open clauses may enclose a clause with this number."""
-        keep = 0
+        keep, headed = 0, False
         for entry in self._stack:
             if entry.style == "dotted":
-                inside = len(entry.path) < len(path) and path[: len(entry.path)] == entry.path
+                inside = headed = path[: len(entry.path)] == entry.path != path
             elif entry.style == "article":
-                inside = entry.path[-1] == path[0]
+                inside = headed = entry.path[-1] == path[0]
+            elif entry.style in _CHINESE:
+                # A heading above the numbers stays open; below one it is a list in its text.
+                inside = not headed
             else:
                 inside = entry.style in _RANK
             if not inside:

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from retrieval.headings import Candidate
+from retrieval.headings import Candidate, Style
 
 Path = tuple[int, ...]
 
@@ -93,8 +93,7 @@ def backbone(candidates: Sequence[Candidate]) -> Backbone:
     lines = [number for number in numbered if not number.inline]
     known = _neighbours(numbered) | _neighbours(lines)
     rows: list[list[_Number]] = []
-    attachments = [candidate.start for candidate in candidates if _is_attachment(candidate)]
-    for row in _rows([number for number in numbered if number.start in known], attachments):
+    for row in _rows([number for number in numbered if number.start in known], candidates):
         chosen = _longest_rising([number for number in row if not number.inline])
         chosen += _between(row, chosen)
         rows.append(sorted(chosen, key=lambda number: number.start))
@@ -145,16 +144,19 @@ def _headings(candidates: Sequence[Candidate], found: Mapping[int, Path]) -> dic
             continue
         above = found[places[at - 1]][0] if at else 0
         below = found[places[at]]
-        leads = below[:2] == (path[0], 1) and above != path[0]
+        again = at > 0 and below <= found[places[at - 1]]
+        leads = below[:2] == (path[0], 1) and (above != path[0] or again)
         stands_between = candidate.titled and above < path[0] <= above + _SKIPPED
         if leads or (stands_between and path[0] < below[0] and above):
             headings[candidate.start] = path
     return headings
 
 
-def _single_path(candidate: Candidate) -> Path | None:
+def _single_path(
+    candidate: Candidate, styles: tuple[Style, ...] = ("dotted", "article")
+) -> Path | None:
     for style, path in candidate.readings:
-        if style in ("dotted", "article") and len(path) == 1:
+        if style in styles and len(path) == 1:
             return path
     return None
 
@@ -169,23 +171,39 @@ def _neighbours(numbered: Sequence[_Number]) -> set[int]:
     return found
 
 
-def _rows(confirmed: Sequence[_Number], attachments: Sequence[int]) -> list[list[_Number]]:
+def _rows(confirmed: Sequence[_Number], candidates: Sequence[Candidate]) -> list[list[_Number]]:
     """The candidates in rows, each with one numbering. Behind the heading of an attachment one may
-    begin again with any number."""
+    begin again with any number, and behind a clause's own heading with its first: a form may have
+    clause 3 twice, to choose from."""
+    attachments = [candidate.start for candidate in candidates if _is_attachment(candidate)]
+    headings: dict[int, list[int]] = {}
+    for candidate in candidates:
+        single = _single_path(candidate, ("dotted", "article", "chapter"))
+        if single is not None and candidate.titled and not candidate.inline:
+            headings.setdefault(single[0], []).append(candidate.start)
     rows: list[list[_Number]] = []
-    highest = 0
+    highest = headed = previous = 0
     for number in confirmed:
         path = number.path
+        under = path[1:] == (1,) and _any_between(headings.get(path[0], ()), previous, number.start)
         again = not rows or path == (1, 1) or (path[0] == 1 and highest >= _AGAIN)
         if not again and path <= rows[-1][-1].path:
-            place = bisect_left(attachments, rows[-1][-1].start)
-            again = place < len(attachments) and attachments[place] < number.start
+            again = (under and path[0] == headed) or _any_between(
+                attachments, rows[-1][-1].start, number.start
+            )
         if again:
             rows.append([])
             highest = 0
         rows[-1].append(number)
         highest = max(highest, path[0])
+        headed = path[0] if under else headed
+        previous = number.start
     return rows
+
+
+def _any_between(places: Sequence[int], start: int, end: int) -> bool:
+    at = bisect_left(places, start)
+    return at < len(places) and places[at] < end
 
 
 def _between(row: Sequence[_Number], chosen: Sequence[_Number]) -> list[_Number]:

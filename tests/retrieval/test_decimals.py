@@ -168,3 +168,41 @@ def test_headings_of_one_level_lead_their_rows() -> None:
     titles = {clause.number: clause.title for clause in clauses}
     assert titles["15."] == "Law"
     assert label_at(clauses, text.index("Rome")) == "15.1"
+
+
+def test_chinese_headings_above_decimal_numbers_stay_in_the_outline() -> None:
+    text = (
+        "买卖合同\n一、标的\n1.1 钢材。\n1.2 铜材。\n二、价格\n见附件。\n三、交货\n3.1 地点。\n"
+        "3.2 时间：\n（一）首批；\n（二）余量。\n3.3 包装。\n四、付款\n4.1 方式。\n五、其他\n"
+    )
+    found = labels(text)
+    for heading in "一二三四五":
+        assert heading in found
+    clauses = outline(text)
+    assert label_at(clauses, text.index("见附件")) == "二"
+    assert label_at(clauses, text.index("余量")) == "3.2（二）"
+    assert label_at(clauses, text.index("包装")) == "3.3"
+
+
+def test_single_numbers_under_chinese_headings_are_cited_with_them() -> None:
+    text = (
+        "一、范围\n甲方供货。\n二、词语\n1、定义\n1.1 甲方。\n1.2 乙方。\n2、解释\n2.1 顺序。\n"
+        "2.2 语言。\n三、权利\n3、图纸\n3.1 套数。\n3.2 保管。\n"
+    )
+    clauses = outline(text)
+    assert label_at(clauses, text.index("图纸")) == "三3"
+    assert label_at(clauses, text.index("套数")) == "3.1"
+
+
+def test_a_form_may_have_a_clause_twice_to_choose_from() -> None:
+    form = (
+        "第二条　价格\n2.1　总价。\n2.2　包装费。\n第三条　支付（方案一）\n3.1　电汇。\n"
+        "3.2　分期。\n3.3　费用由买方负担。\n第三条　支付（方案二）\n3.1　信用证。\n"
+        "3.2　单据：\n（1）发票；\n（2）汇票。\n第四条　交货\n4.1　港口。\n4.2　时间。\n"
+    )
+    clauses = outline(form)
+    for words, number in (
+        ("电汇", "3.1"), ("费用由买方", "3.3"), ("信用证", "3.1"), ("单据", "3.2"),
+        ("汇票", "3.2（2）"), ("港口", "4.1"),
+    ):  # fmt: skip
+        assert label_at(clauses, form.index(words)) == number
