@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Sequence as SequenceOf
+from itertools import chain
 
 from backend.batch import Batch, ReadBlocks
 from backend.context_plan import ContextPlan, plan_context
@@ -49,6 +51,8 @@ class Opener:
         self._documents = documents
         self._fill = fill
         self._held: dict[Sequence, set[bytes]] = {}
+        # What each request lacked when it was looked at last.
+        self._missing: dict[Sequence, list[bytes]] = {}
         self.stalled = False
 
     def plan(self, request: Request) -> ContextPlan:
@@ -65,10 +69,11 @@ class Opener:
         """Open the next request that can be opened, or return the blocks that the next one lacks;
         None too when all has to wait. A request that can't be opened ends."""
         self.stalled = False
-        for sequence in self._scheduler.to_open():
+        opening = self._scheduler.to_open()
+        for sequence in opening:
             sequence.start()
             try:
-                wanted = self._try(sequence)
+                wanted = self._try(sequence, opening)
             except (BackendError, KVStoreError) as error:
                 self._end(sequence, str(error))
                 continue
@@ -95,8 +100,10 @@ class Opener:
 
     def let_go(self) -> None:
         """Contexts hold copies: once one is open, or its request is over, its blocks may go."""
-        for sequence in [s for s in self._held if s.finished or s.context is not None]:
+        for sequence in [s for s in self._held if _is_over(s)]:
             self._unhold(sequence)
+        for sequence in [s for s in self._missing if _is_over(s)]:
+            del self._missing[sequence]
 
     def make_way(self, sequence: Sequence) -> bool:
         """Let go what is held for all other requests, because it leaves this one no room. False
@@ -109,15 +116,20 @@ class Opener:
             self._scheduler.serve_alone(sequence)
         return bool(others)
 
-    def _try(self, sequence: Sequence) -> ReadBlocks | None:
+    def _try(self, sequence: Sequence, opening: SequenceOf[Sequence]) -> ReadBlocks | None:
         """Open the request's context, or say which blocks must be read before; neither while all
-        that it lacks is on its way from the disk, or there is no room for it yet."""
+        that it lacks is on its way from the disk, or there is no room for it yet. `opening` are
+        those that are looked at, this one among them."""
         plan = self.plan(sequence.request)
         self.hold(sequence, plan)
         self.stalled = False
         if missing := plan.missing():
             keys = plan.reading.keys
-            ready = frozenset(self._store.fetch([keys[index] for index in missing]))
+            lacked = self._missing[sequence] = [keys[index] for index in missing]
+            # For all of them at once: each that asked for its own alone would have the disk drop
+            # what it has fetched for the others, and none would ever be opened.
+            wanted = chain.from_iterable(self._missing.get(one, ()) for one in opening)
+            ready = frozenset(self._store.fetch(lacked, wanted))
             self.stalled = not ready
             found = [index for index in missing if keys[index] in ready]
             group = plan.reading.fitting(found, self._scheduler.group_tokens)
@@ -163,3 +175,8 @@ class Opener:
     def _unhold(self, sequence: Sequence) -> None:
         for key in self._held.pop(sequence):
             self._store.unhold(key)
+
+
+def _is_over(sequence: Sequence) -> bool:
+    """Whether it waits for no block any more."""
+    return sequence.finished or sequence.context is not None

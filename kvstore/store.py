@@ -133,13 +133,16 @@ class KVStore:
         thread."""
         return key in self._blocks or self._in_memory(key) or self._on_disk(key)
 
-    def fetch(self, keys: Sequence[bytes]) -> list[bytes]:
-        """Have the disk fetch those of the blocks that it is asked for, see `restore`. Returns
-        those that can be worked on now: in memory, fetched already, or not on the disk."""
+    def fetch(self, keys: Sequence[bytes], wanted: Iterable[bytes] | None = None) -> list[bytes]:
+        """Have the disk fetch those of the blocks that it is asked for, see `restore`; with
+        `wanted` those of these instead. It fetches nothing else from now on and drops what it has
+        fetched of others. Returns those of `keys` that can be worked on now: in memory, fetched
+        already, or not on the disk."""
         if self._disk is None:
             return list(keys)
+        wanted = keys if wanted is None else wanted
+        self._disk.request([key for key in wanted if not self._in_memory(key, exact=True)])
         near = {key for key in keys if self._in_memory(key, exact=True)}
-        self._disk.request([key for key in keys if key not in near])
         return [
             key
             for key in keys

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import torch
 from backend.engine import Engine
 from backend.engine_config import EngineConfig
 from backend.types import DocumentTokens, Request, SamplingParams, Usage
+from kvstore.tiers.document_file import DocumentFile
 from retrieval.parse import parse_file
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -386,3 +387,38 @@ def test_the_default_model_answers_alike_cold_from_memory_and_from_disk(
             for (token, value), (other, expected) in zip(mine.best, cold.best, strict=True):
                 assert token == other
                 assert value == pytest.approx(expected, abs=1e-3)
+
+
+def test_questions_that_all_wait_for_the_disk_are_answered(
+    tiny_llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each asks for blocks of its own: none may have the disk drop what another waits for."""
+    texts = {f"d{number}": tuple(t + number for t in TOKENS) for number in range(4)}
+    with opened(tiny_llama, tmp_path) as engine:
+        for key, tokens in texts.items():
+            assert engine.read(document(engine, key, tokens)).wait(60).status == "done"
+        settled(engine)
+    read_block, reads = DocumentFile.read, 0
+
+    with opened(tiny_llama, tmp_path) as engine:
+
+        def slowly(file: DocumentFile, index: int) -> tuple[bytearray, Sequence[int]]:
+            nonlocal reads
+            reads += 1
+            if reads > 40 * len(texts):
+                for key in texts:
+                    engine.cancel(key)
+            time.sleep(0.005)
+            return read_block(file, index)
+
+        for key, tokens in texts.items():
+            engine.read(document(engine, key, tokens), lazy=True)
+        monkeypatch.setattr(DocumentFile, "read", slowly)
+        requests = [
+            Request(key, QUESTION, SamplingParams(max_tokens=1), key, ((0, 900),), owner=key)
+            for key in texts
+        ]
+        for stream in [engine.generate(request) for request in requests]:
+            last = list(stream)[-1]
+            assert last.finish_reason in ("length", "stop"), last
+            assert last.usage is not None and last.usage.read_tokens == 0
