@@ -72,7 +72,7 @@ class SignIn:
         if request.method != "POST":
             return _form(lang, "", 200)
         origin = request.headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+        if origin is not None and _netloc(origin) != request.headers.get("host"):
             # Nobody shall be signed in under another's key by another site's page.
             return PlainTextResponse("Pages of other sites can't sign you in.", 403)
         key = await _posted_key(request)
@@ -100,6 +100,13 @@ class SignIn:
         while len(self._trusted) > _MOST_TRUSTED:
             self._trusted.popitem(last=False)
         return True
+
+
+def _netloc(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:  # as for "http://[", which opens an IPv6 address
+        return ""
 
 
 async def _posted_key(request: Request) -> str:

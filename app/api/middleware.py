@@ -95,7 +95,10 @@ class RequestLayer:
         origin = headers.get("origin")
         writes = scope["method"] not in _SAFE_METHODS
         own = scope["path"].startswith(tuple(self._body_limits))
-        if own and writes and origin is not None and _netloc(origin) != host:
+        foreign = own and origin is not None and _netloc(origin) != host
+        # The page's addresses too. A proxy may give the page another host than the browser knows,
+        # so there only the browser's own word counts.
+        if writes and (foreign or headers.get("sec-fetch-site") == "cross-site"):
             return problems.Problem(
                 403, "foreign_origin", "Pages of other sites may not change anything here."
             )

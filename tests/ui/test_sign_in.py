@@ -102,9 +102,10 @@ def test_a_cookie_that_somebody_made_up_opens_nothing(server: Server) -> None:
     visit(server, work)
 
 
-def test_another_sites_page_can_sign_nobody_in(server: Server) -> None:
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://[bad"])
+def test_another_sites_page_can_sign_nobody_in(server: Server, origin: str) -> None:
     async def work(browser: httpx.AsyncClient) -> None:
-        there = {"Origin": "http://evil.example"}
+        there = {"Origin": origin}
         refused = await browser.post("/login", data={"key": GOOD}, headers=there)
         assert refused.status_code == 403 and "set-cookie" not in refused.headers
         here = {"Origin": HOME}

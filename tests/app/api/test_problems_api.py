@@ -71,7 +71,7 @@ def test_unexpected_errors_are_logged_with_the_id_and_say_nothing_else(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise RuntimeError("secret path /srv/data")
 
     monkeypatch.setattr(services.library, "get", broken)
@@ -91,6 +91,14 @@ def test_pages_of_other_sites_can_change_nothing(client: TestClient, upload: Any
     assert client.get(path).status_code == 200
     own = client.delete(path, headers={"origin": "http://testserver"})
     assert own.status_code == 200
+
+
+def test_pages_of_other_sites_leave_no_files_with_the_page(client: TestClient) -> None:
+    for site, status in (("cross-site", 403), ("same-origin", 404), ("none", 404)):
+        reply = client.post(
+            "/gradio_api/upload", files={"files": b"x"}, headers={"sec-fetch-site": site}
+        )
+        assert reply.status_code == status
 
 
 def test_html_has_security_headers(client: TestClient) -> None:
