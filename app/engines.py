@@ -95,6 +95,13 @@ class AnyEngine(Protocol):
     def forget(self, key: str) -> None:
         """Drop a document."""
 
+    def pin(self, key: str, ttl_s: float) -> None:
+        """Have what was read of a document make room after that of all others, for `ttl_s` seconds.
+        Raises RequestTooLarge when too much would be pinned, BackendError where nothing is kept."""
+
+    def unpin(self, key: str) -> None:
+        """End the document's pin, if there is one."""
+
     def keep_documents(self, keys: Collection[str]) -> None:
         """Remove what is kept of all other documents."""
 

@@ -28,6 +28,7 @@ from app.api.routes import (
     conversations,
     documents,
     health,
+    pins,
 )
 from app.api.unknown import unknown_addresses
 from app.api_keys import ApiKeys
@@ -111,7 +112,7 @@ def create_app(
         _each(metrics.observe_completion, tracing, partial(completion_spans, services.engine)),
     )
     openapi.install(app, keys=services.settings.api_keys == "required")
-    for resource in (documents, conversations, answers, comparisons, api_keys, health):
+    for resource in (documents, pins, conversations, answers, comparisons, api_keys, health):
         app.include_router(resource.router)
     app.router.routes.extend(unknown_addresses("/api", openai.PREFIX))
     return app

@@ -106,6 +106,15 @@ class RemoteEngine:
         """Drop a document."""
         self._known.pop(key, None)
 
+    def pin(self, key: str, ttl_s: float) -> None:
+        """Raises BackendError: servers keep their pages by their own rules."""
+        raise BackendError(
+            "Nothing can be pinned on a remote model server: it keeps pages by its own rules"
+        )
+
+    def unpin(self, key: str) -> None:
+        """Nothing is pinned here."""
+
     def keep_documents(self, keys: Collection[str]) -> None:
         """Nothing is kept here."""
 

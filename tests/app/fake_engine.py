@@ -82,6 +82,7 @@ class FakeEngine:
         self.room = room
         self.tickets: list[FakeTicket] = []
         self.forgotten: list[str] = []
+        self.pins: dict[str, float] = {}
         self.kept: frozenset[str] | None = None
         self.cancelled: list[str] = []
         self.closed = False
@@ -111,6 +112,12 @@ class FakeEngine:
 
     def forget(self, key: str) -> None:
         self.forgotten.append(key)
+
+    def pin(self, key: str, ttl_s: float) -> None:
+        self.pins[key] = ttl_s
+
+    def unpin(self, key: str) -> None:
+        self.pins.pop(key, None)
 
     def keep_documents(self, keys: Collection[str]) -> None:
         self.kept = frozenset(keys)

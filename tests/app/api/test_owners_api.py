@@ -112,10 +112,13 @@ UNKNOWN = {
 
 
 def operations(client: TestClient) -> list[Operation]:
-    """Every operation; those that end something come last."""
+    """Every operation; those that end something come last, a document itself after its pin."""
     paths = client.app.openapi()["paths"]  # type: ignore[attr-defined]
     found = [(method.upper(), path) for path, item in paths.items() for method in item]
-    return sorted(found, key=lambda one: (one[0] == "DELETE", one[1].count("{"), one))
+    return sorted(
+        found,
+        key=lambda one: (one[0] == "DELETE", one[1].count("{"), -one[1].count("/"), one),
+    )
 
 
 def sending(operation: Operation, ids: dict[str, str], own: str) -> list[dict[str, Any]]:
