@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from torch.nn import functional
@@ -97,6 +98,11 @@ class AwqLinear:
 
 def _unpack(packed: torch.Tensor) -> torch.Tensor:
     """int32 [rows, n / 8] to the codes [rows, n], int32."""
-    shifts = torch.tensor(_SHIFTS, dtype=torch.int32, device=packed.device)
     # An arithmetic shift: what comes in from the sign is masked away.
-    return (packed[:, :, None] >> shifts & 15).flatten(1)
+    return (packed[:, :, None] >> _shifts(packed.device) & 15).flatten(1)
+
+
+@cache
+def _shifts(device: torch.device) -> torch.Tensor:
+    """Copied to a device once: a step that is recorded there can take nothing from the host."""
+    return torch.tensor(_SHIFTS, dtype=torch.int32, device=device)

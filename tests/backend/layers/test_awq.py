@@ -83,3 +83,18 @@ def test_joined_weights_are_their_outputs_in_a_row() -> None:
     assert torch.equal(both.part(24, 40).dense(), second.dense())
     stored = sum(part.nbytes for part in (both.codes, both.zeros, both.scales))
     assert stored == 128 * 40 / 2 + 4 * 40 / 2 + 4 * 40 * 2
+
+
+def test_a_layer_that_was_used_takes_nothing_from_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy from there can't be part of a step that a GPU has recorded."""
+    layer = AwqLinear(drawn(128, 16, 32, 5)[0], None, torch.float32)
+    x = torch.randn(2, 128, generator=torch.Generator().manual_seed(1))
+    expected = layer(x)
+
+    def fail(*_: object, **__: object) -> torch.Tensor:
+        raise AssertionError("a tensor is made of numbers")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "tensor", fail)
+        found = layer(x)
+    assert torch.equal(found, expected)
