@@ -218,7 +218,22 @@ class Runner:
         last_only: bool = False,
     ) -> list[Scored]:
         """Append tokens to each context; what the model says after each of them, or after the last
-        one only."""
+        one only. When it fails no context is longer than before."""
+        lengths = [context.length for context in contexts]
+        try:
+            return self._stepped(contexts, token_ids, last_only)
+        except BaseException:
+            # Of many contexts those of the first launch may be: their tokens would come twice.
+            for context, length in zip(contexts, lengths, strict=True):
+                context.take_back(context.length - length)
+            raise
+
+    def _stepped(
+        self,
+        contexts: SequenceOf[AnyContext],
+        token_ids: SequenceOf[SequenceOf[int]],
+        last_only: bool,
+    ) -> list[Scored]:
         if self._step is None or not all(isinstance(one, PagedContext) for one in contexts):
             return self._step_apart(contexts, token_ids, last_only)
         paged = cast("SequenceOf[PagedContext]", contexts)
@@ -240,10 +255,10 @@ class Runner:
         apart = [place for place, one in enumerate(contexts) if isinstance(one, PagedContext)]
         found: dict[int, Scored] = {}
         if apart:
-            rows = self.step(
+            rows = self._stepped(
                 [contexts[place] for place in apart],
                 [token_ids[place] for place in apart],
-                last_only=last_only,
+                last_only,
             )
             found = dict(zip(apart, rows, strict=True))
         others = [place for place in range(len(contexts)) if place not in found]

@@ -62,6 +62,30 @@ TABLES = (
 )
 
 
+def test_a_step_that_fails_leaves_no_context_longer(
+    decoder: Decoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those in pages have their tokens before those outside have none for lack of memory."""
+    runner = make_runner(decoder, make_arena(decoder, pages=6))
+    contexts = [runner.open_context(SINKS, [], PageTable(()), room) for room in (40, 400)]
+    assert [type(context) for context in contexts] == [PagedContext, Context]
+    ids = [IDS[:1], IDS[1:2]]
+    lengths = [context.length for context in contexts]
+    with monkeypatch.context() as patch:
+
+        def fail(*_: object) -> list[torch.Tensor]:
+            raise torch.OutOfMemoryError("out of memory")
+
+        patch.setattr(runner, "_extend", fail)
+        with pytest.raises(torch.OutOfMemoryError):
+            runner.step(contexts, ids)
+    assert [context.length for context in contexts] == lengths
+    expected = make_runner(decoder, None)
+    theirs = [expected.open_context(SINKS, [], PageTable(()), 40) for _ in ids]
+    for one, other in zip(runner.step(contexts, ids), expected.step(theirs, ids), strict=True):
+        torch.testing.assert_close(one.logits, other.logits, atol=1e-4, rtol=1e-4)
+
+
 def test_a_step_equals_contexts_of_their_own(decoder: Decoder) -> None:
     plain, paged = make_runner(decoder, None), make_runner(decoder, make_arena(decoder))
     one, many = ([r.open_context(SINKS, [(2, 7)], t, 200) for t in TABLES] for r in (plain, paged))
