@@ -95,7 +95,7 @@ class Engine:
             self._fill_context,
         )
         reader = BlockReader(parts.store, self._runner)
-        self._steps = Steps(reader, self._runner, self._opener.make_way)
+        self._steps = Steps(reader, self._runner, self._opener.make_way, self._opener.holding)
         self._pulse = Pulse()
         self._thread = threading.current_thread()
         attach_memory(config, self._store)

@@ -105,6 +105,10 @@ class Opener:
         for sequence in [s for s in self._missing if _is_over(s)]:
             del self._missing[sequence]
 
+    def holding(self) -> bool:
+        """Whether blocks are held for requests that wait."""
+        return any(self._held.values())
+
     def make_way(self, sequence: Sequence) -> bool:
         """Let go what is held for all other requests, because it leaves this one no room. False
         when nothing was. One that waits is opened before them: of two that each take the other's

@@ -25,10 +25,16 @@ class Steps:
     """`read_tokens`: document tokens that went through the model so far."""
 
     def __init__(
-        self, blocks: BlockReader, runner: Runner, make_way: Callable[[Sequence], bool]
+        self,
+        blocks: BlockReader,
+        runner: Runner,
+        make_way: Callable[[Sequence], bool],
+        holding: Callable[[], bool],
     ) -> None:
-        """`make_way` gives a request room that others hold; False when they hold none."""
+        """`make_way` gives a request room that others hold; False when they hold none. `holding`
+        tells whether pages are held for requests that wait."""
         self._make_way = make_way
+        self._holding = holding
         self._blocks = blocks
         self._runner = runner
         self.read_tokens = 0
@@ -43,9 +49,7 @@ class Steps:
             else:
                 self._decode(batch)
         except Exception as error:
-            asker = batch.asker if isinstance(batch, ReadBlocks) else None
-            if isinstance(error, PoolExhausted) and asker is not None and self._make_way(asker):
-                # Its blocks are asked for again.
+            if isinstance(error, PoolExhausted) and self._comes_again(batch):
                 return
             _log.exception("a step of the engine failed")
             _fail(batch, describe_failure(error), alone=is_shortage(error))
@@ -59,6 +63,13 @@ class Steps:
         self.read_tokens += computed
         if asker is not None:
             asker.read_tokens += computed
+
+    def _comes_again(self, batch: Batch) -> bool:
+        """Whether blocks that had no room are asked for again: those of a request once others let
+        go what they hold, those of a document once they are answered."""
+        if not isinstance(batch, ReadBlocks):
+            return False
+        return self._holding() if batch.asker is None else self._make_way(batch.asker)
 
     def _prefill(self, batch: Prefill) -> None:
         sequence = batch.sequence

@@ -382,6 +382,28 @@ def test_a_document_without_memory_fails_with_a_reason(
     assert engine.read(make_document(engine, "d")).wait(60).status == "done"
 
 
+def test_a_document_waits_for_pages_that_are_held_for_a_question(
+    tiny_llama: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = open_engine(tiny_llama, kv_budget=6 * PAGE)
+    try:
+        engine.read(make_document(engine, "held"), lazy=True)
+        with monkeypatch.context() as patch:
+            patch.setattr(engine._opener, "_has_room", lambda *_: False)
+            stream = engine.generate(Request("q", QUESTION, FOUR, "held", ((0, 384),)))
+            wait_for(lambda: len(engine._store._holds) == 3)
+            other = DocumentTokens("other", TOKENS[:256], engine.split_blocks(256), owner="o")
+            ticket = engine.read(other)
+            begun = engine._pulse.steps
+            wait_for(lambda: engine._pulse.steps > begun + 20)
+            assert ticket.progress().status == "queued"
+        assert list(stream)[-1].finish_reason == "length"
+        assert ticket.wait(60).status == "done"
+        assert settled(engine)[1] == 0
+    finally:
+        engine.close()
+
+
 def test_a_request_in_a_wrong_moment_does_not_end_the_thread(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
