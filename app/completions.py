@@ -11,11 +11,13 @@ import logging
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from app.completion_run import CompletionRun
 from app.errors import AppError, BadRequest, TooManyQuestions, Unavailable
+from app.waiting import own_share
 from backend.errors import (
     BackendError,
     EngineBusy,
@@ -44,16 +46,19 @@ class Completions:
         engine: AnyEngine,
         *,
         limit: int = LIMIT,
+        several_owners: bool = False,
         admit: Callable[[], None] = lambda: None,
         on_finished: Callable[[CompletionRun], None] | None = None,
     ) -> None:
-        """`admit` raises what keeps new generations out for now."""
+        """`several_owners`: one leaves some of the choices to the others. `admit` raises what keeps
+        new generations out for now."""
         self._engine = engine
         self._admit_new = admit
         self._limit = limit
+        self._own_limit = own_share(limit, several=several_owners)
         self._on_finished = on_finished
         self._lock = threading.Lock()
-        self._live = 0
+        self._live: Counter[str] = Counter()
         self._runs: set[CompletionRun] = set()
         self._threads: set[threading.Thread] = set()
         self._closed = False
@@ -87,7 +92,7 @@ class Completions:
             arrived=time.perf_counter() if arrived is None else arrived,
             on_cancel=self._engine.cancel,
         )
-        self._admit(run, len(wanted))
+        self._admit(run, owner, len(wanted))
         streams: list[Stream] = []
         try:
             for number, (prompt, params) in enumerate(wanted):
@@ -106,11 +111,14 @@ class Completions:
         except BackendError as error:
             for stream in streams:
                 stream.close()
-            self._leave(run, len(wanted))
+            self._leave(run, owner, len(wanted))
             raise _translated(error) from error
         for number, stream in enumerate(streams):
             thread = threading.Thread(
-                target=self._carry, args=(run, number, stream), name="completion", daemon=True
+                target=self._carry,
+                args=(run, owner, number, stream),
+                name="completion",
+                daemon=True,
             )
             with self._lock:
                 self._threads.add(thread)
@@ -121,7 +129,7 @@ class Completions:
     def idle(self) -> bool:
         """Whether nothing is being generated."""
         with self._lock:
-            return not self._live
+            return not self._live.total()
 
     def stop_all(self) -> None:
         """Ends every run."""
@@ -156,31 +164,37 @@ class Completions:
             sampling = dataclasses.replace(sampling, seed=seed)
         return sampling
 
-    def _admit(self, run: CompletionRun, choices: int) -> None:
+    def _admit(self, run: CompletionRun, owner: str, choices: int) -> None:
         with self._lock:
             if self._closed:
                 raise Unavailable("The server is stopping. Try again in a moment.")
-            if choices > self._limit:
+            if choices > self._own_limit:
                 raise BadRequest(
-                    f"The request asks for {choices} choices at once; the limit is {self._limit}. "
-                    "Lower n or send fewer prompts.",
+                    f"The request asks for {choices} choices at once; the limit is "
+                    f"{self._own_limit}. Lower n or send fewer prompts.",
                     details={"param": "n"},
                 )
-            if self._live + choices > self._limit:
+            own, all_ = self._live[owner], self._live.total()
+            if own + choices > self._own_limit or all_ + choices > self._limit:
+                each = "" if self._own_limit == self._limit else f", {self._own_limit} of one owner"
                 raise TooManyQuestions(
-                    f"{self._live} generations are under way and the limit is {self._limit}. Try "
+                    f"{all_} generations are under way and the limit is {self._limit}{each}. Try "
                     "again in a moment.",
                     code="rate_limit_exceeded",
                 )
-            self._live += choices
+            self._live[owner] += choices
             self._runs.add(run)
 
-    def _leave(self, run: CompletionRun, choices: int) -> None:
+    def _leave(self, run: CompletionRun, owner: str, choices: int) -> None:
         with self._lock:
-            self._live -= choices
+            self._over(owner, choices)
             self._runs.discard(run)
 
-    def _carry(self, run: CompletionRun, choice: int, stream: Stream) -> None:
+    def _over(self, owner: str, choices: int) -> None:
+        self._live[owner] -= choices
+        self._live = +self._live
+
+    def _carry(self, run: CompletionRun, owner: str, choice: int, stream: Stream) -> None:
         """Runs in a thread of its own until the choice is over."""
         over = False
         try:
@@ -195,7 +209,7 @@ class Completions:
             over = run.publish(choice, _failure(run.choice_id(choice), message))
         finally:
             with self._lock:
-                self._live -= 1
+                self._over(owner, 1)
                 self._threads.discard(threading.current_thread())
                 if over:
                     self._runs.discard(run)

@@ -37,7 +37,7 @@ class WaitingLine(Generic[T]):
     def __init__(self, places: int, threads: int, *, several: bool) -> None:
         self._places = places
         self._most = places * (OWNERS_FULL if several else 1)
-        self._threads = _own(threads, several)
+        self._threads = own_share(threads, several=several)
         self._lines: dict[str, deque[T]] = {}
         self._reserved: Counter[str] = Counter()
         self._served: Counter[str] = Counter()
@@ -108,7 +108,7 @@ class Places:
 
     def __init__(self, total: int, *, several: bool) -> None:
         self._total = total
-        self._own = _own(total, several)
+        self._own = own_share(total, several=several)
         self._held: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -127,5 +127,6 @@ class Places:
             self._held = +self._held
 
 
-def _own(total: int, several: bool) -> int:
+def own_share(total: int, *, several: bool) -> int:
+    """How many of so many places one owner may have, where there may be `several`."""
     return max(1, int(total * OWN_SHARE)) if several else total

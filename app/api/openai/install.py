@@ -26,7 +26,10 @@ def install(
     """Call it after every other middleware was added, so that their errors get the envelope too.
     `on_finished` is told of every generation that is over. The caller closes what it returns."""
     completions = Completions(
-        services.engine, admit=services.gate.require_open, on_finished=on_finished
+        services.engine,
+        several_owners=services.settings.api_keys == "required",
+        admit=services.gate.require_open,
+        on_finished=on_finished,
     )
     app.state.completions = completions
     app.state.generation_prompts = GenerationPrompts(

@@ -236,6 +236,21 @@ def test_no_more_choices_at_once_than_the_limit(tiny_engine: Any) -> None:
         completions.start([PROMPT], long)
 
 
+def test_an_owner_leaves_some_choices_to_the_others(tiny_engine: Any) -> None:
+    completions = Completions(tiny_engine, limit=4, several_owners=True)
+    long = SamplingParams(max_tokens=3000, ignore_eos=True)
+    with pytest.raises(BadRequest, match="limit is 3"):
+        completions.start([PROMPT], long, owner="A", n=4)
+    first = completions.start([PROMPT], long, owner="A", n=3)
+    with pytest.raises(TooManyQuestions, match="3 of one owner"):
+        completions.start([PROMPT], long, owner="A")
+    other = completions.start([PROMPT], long, owner="B")
+    with pytest.raises(TooManyQuestions, match="limit is 4"):
+        completions.start([PROMPT], long, owner="C")
+    completions.close()
+    assert first.finished and other.finished and completions.idle
+
+
 def test_closing_ends_what_is_under_way(tiny_engine: Any) -> None:
     completions = Completions(tiny_engine)
     run = completions.start([PROMPT, PROMPT], SamplingParams(max_tokens=3000, ignore_eos=True))
