@@ -135,13 +135,17 @@ class KVStore:
 
     def fetch(self, keys: Sequence[bytes], wanted: Iterable[bytes] | None = None) -> list[bytes]:
         """Have the disk fetch those of the blocks that it is asked for, see `restore`; with
-        `wanted` those of these instead. It fetches nothing else from now on and drops what it has
-        fetched of others. Returns those of `keys` that can be worked on now: in memory, fetched
-        already, or not on the disk."""
+        `wanted` those of these instead that are not in the pool. It fetches nothing else from now
+        on and drops what it has fetched of others. Returns those of `keys` that can be worked on
+        now: in memory, fetched already, or not on the disk."""
         if self._disk is None:
             return list(keys)
         wanted = keys if wanted is None else wanted
-        self._disk.request([key for key in wanted if not self._in_memory(key, exact=True)])
+        self._disk.request(
+            key
+            for key in wanted
+            if key not in self._blocks and not self._in_memory(key, exact=True)
+        )
         near = {key for key in keys if self._in_memory(key, exact=True)}
         return [
             key

@@ -326,6 +326,27 @@ def test_memory_is_asked_before_the_disk(tmp_path: Path) -> None:
         disk.close()
 
 
+def test_the_disk_fetches_for_others_too_but_nothing_that_is_nearer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_store(6, 9)
+    disk = DiskTier(tmp_path, Stamp("m", "f", store.pool.page_bytes), 64 << 20)
+    store.attach(disk)
+    try:
+        keys = [put(store, number) for number in (1, 2, 3, 4)]
+        assert [store.contains(key) for key in keys] == [False, False, True, True]
+        assert store.memory is not None and keys[0] in store.memory
+        store.memory.forget(keys[1])
+        asked: list[bytes] = []
+        monkeypatch.setattr(disk, "request", asked.extend)
+        monkeypatch.setattr(disk, "contains", lambda _: True)
+        assert store.fetch(keys[:1], keys) == keys[:1]
+        assert asked == [keys[1]]
+        assert store.fetch(keys[1:2]) == []
+    finally:
+        disk.close()
+
+
 def test_a_tier_that_makes_no_sense_is_refused() -> None:
     pool = PagePool(SHAPE, 2, torch.float32, form=page_format("int4", torch.float32))
     with pytest.raises(ValueError, match="not get smaller"):
