@@ -61,6 +61,7 @@ class Attachments:
         self, answers: Sequence[Citation], documents: Sequence[LoadedDocument], question: str
     ) -> None:
         self._documents = documents
+        self._numbers = [amendment_number(document.text) for document in documents]
         self._query = read_question(question)
         numbers = {document.record.id: place for place, document in enumerate(documents)}
         self._answers = answers
@@ -115,23 +116,30 @@ class Attachments:
         for (citation, place), amending in zip(listed, changes, strict=True):
             if any(place.overlaps(other) for other in brought):
                 continue
-            for newer, again in self._chain_of(amending):
+            for newer, again in self._chain_of(amending, set()):
                 bring(newer, "amendment", replaced=again)
             gone = any(amendment.replaces for _, amendment in amending)
             shown.append((replace(citation, replaced=gone), place))
-            for older, gone in self._older_of(place):
+            for older, gone in self._older_of(place, set()):
                 # What is only added to stays in force: it is no amendment, but referred to by one.
                 bring(older, "amendment" if gone else "reference", replaced=gone)
         return shown
 
     def _chain_of(
-        self, amending: Sequence[tuple[_Place, Amendment]], depth: int = 1
+        self,
+        amending: Sequence[tuple[_Place, Amendment]],
+        followed: set[_Place],
+        depth: int = 1,
     ) -> Iterator[tuple[_Place, bool]]:
         """The amendments of a place with those that amend them in turn, the newest first, and
-        whether each is replaced itself: by another or by a later one of the same clause."""
+        whether each is replaced itself: by another or by a later one of the same clause. Those in
+        `followed` are left out, and what is told goes there: some amend each other."""
         for place, amendment in amending:
+            if place in followed:
+                continue
+            followed.add(place)
             newer = list(self._amending(place)) if depth < MAX_CHAIN else []
-            yield from self._chain_of(newer, depth + 1)
+            yield from self._chain_of(newer, followed, depth + 1)
             later = (
                 other.replaces
                 for at, other in amending
@@ -140,14 +148,20 @@ class Attachments:
             yield place, any(later) or any(other.replaces for _, other in newer)
 
     def _number(self, place: _Place) -> int:
-        return amendment_number(self._documents[place.document].text)
+        return self._numbers[place.document]
 
-    def _older_of(self, place: _Place, depth: int = 1) -> Iterator[tuple[_Place, bool]]:
-        """What a place amends, what that amends in turn, and so on, the newest first."""
+    def _older_of(
+        self, place: _Place, followed: set[_Place], depth: int = 1
+    ) -> Iterator[tuple[_Place, bool]]:
+        """What a place amends, what that amends in turn, and so on, the newest first. `followed`:
+        as in `_chain_of`."""
         for older, gone in self._amended(place):
+            if older in followed:
+                continue
+            followed.add(older)
             yield older, gone
             if depth < MAX_CHAIN:
-                yield from self._older_of(older, depth + 1)
+                yield from self._older_of(older, followed, depth + 1)
 
     def _answering(self, place: _Place) -> CitationRole | None:
         """`answer` for what is an answer as well: it stays one."""
@@ -167,9 +181,7 @@ class Attachments:
             for amendment in find_amendments(own.text, own.clauses)
             if place.overlaps(_Place(place.document, amendment.start, amendment.end))
         }
-        latest_first = sorted(
-            enumerate(self._documents), key=lambda one: -amendment_number(one[1].text)
-        )
+        latest_first = sorted(enumerate(self._documents), key=lambda one: -self._numbers[one[0]])
         for number, document in latest_first:
             same = number == place.document
             for amendment in amendments_of(
@@ -178,7 +190,7 @@ class Attachments:
                 where = _Place(number, amendment.start, amendment.end)
                 if not where.overlaps(place) and self._may_change(amendment, own, same=same):
                     yield where, amendment
-            if 0 < amendment_number(own.text) < amendment_number(document.text):
+            if 0 < self._numbers[place.document] < self._numbers[number]:
                 # A later amendment of what the place amends.
                 yield from (
                     (_Place(number, amendment.start, amendment.end), amendment)

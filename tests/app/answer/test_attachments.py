@@ -363,3 +363,26 @@ def test_a_quote_of_several_clauses_is_amended_with_any_of_them() -> None:
     amendment = ASKING.loaded(change, "change.txt")
     shown = Attachments([quote], (contract, amendment), "What is the fee?").shown(AskOptions())
     assert [(c.role, c.replaced) for c in shown] == [("amendment", False), ("answer", True)]
+
+
+def test_amendments_that_amend_each_other_are_followed_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    changes = "".join(
+        f"Section 3 of this Agreement is hereby amended by adding item {item}.\n"
+        for item in range(12)
+    )
+    text = f"AGREEMENT\n\n1. Scope\nAll.\n2. Term\nOne year.\n3. Fees\nThe fee is EUR 5.\n{changes}"
+    looked: list[object] = []
+    amending = Attachments._amending
+    monkeypatch.setattr(
+        Attachments,
+        "_amending",
+        lambda self, place: looked.append(place) or amending(self, place),
+    )
+    document = ASKING.loaded(text)
+    start = text.index("The fee is EUR 5.")
+    answer = cite(document, start, start + len("The fee is EUR 5."))
+    shown = Attachments([answer], [document], "What is the fee?").shown(AskOptions())
+    assert [one.role for one in shown].count("amendment") == 12
+    assert len(looked) <= 1 + 12
