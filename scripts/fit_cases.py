@@ -136,7 +136,8 @@ def borders(rows: Rows, odds: Vector, share: float) -> dict[str, float]:
 
 def shifted(rows: Rows, odds: Vector, border: Mapping[str, float]) -> Vector:
     """Log odds counted from the border of each question's kind."""
-    return odds - np.array([border[kind] for kind in rows.kind])
+    borders: Vector = np.array([border[kind] for kind in rows.kind])
+    return odds - borders
 
 
 def figures(rows: Rows, odds: Vector) -> dict[str, float]:

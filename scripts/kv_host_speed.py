@@ -15,10 +15,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import torch
 
-from kvstore.formats import FORMATS, page_format
+from kvstore.formats import FORMATS, FormatName, page_format
 from kvstore.pool import page_bytes
 from kvstore.store import KVStore
 from kvstore.tiers.disk import DiskTier
@@ -69,9 +70,10 @@ def main() -> None:
     def evict(store: KVStore) -> None:
         store.abandon(store.reserve(store.pool.total * PAGE_TOKENS))
 
-    record = {}
-    for name in ("none", *FORMATS):
-        form = None if name in ("none", "auto") else page_format(name, dtype)
+    record: dict[str, dict[str, float]] = {}
+    names: tuple[FormatName | Literal["none"], ...] = ("none", *FORMATS)
+    for name in names:
+        form = None if name == "none" or name == "auto" else page_format(name, dtype)
         store = KVStore(shape, pages, dtype)
         if form is not None and page_bytes(shape, form) >= store.pool.page_bytes:
             continue
@@ -86,13 +88,16 @@ def main() -> None:
             read_block(store)
             evict(store)
 
+        def drop(store: KVStore = store) -> None:
+            evict(store)
+
         def restore(store: KVStore = store) -> None:
             if store.restore(KEY, ids) is None:
                 raise RuntimeError("the block did not come back")
 
         record[name] = {
             "blocks_in_1_gb": 10**9 // (pages * size),
-            "evict_ms": milliseconds(lambda store=store: evict(store), before_evict, args.repeats),
+            "evict_ms": milliseconds(drop, before_evict, args.repeats),
         }
         if name != "none":
             record[name]["restore_ms"] = milliseconds(restore, before_restore, args.repeats)
