@@ -70,7 +70,7 @@ def main() -> None:
     def evict(store: KVStore) -> None:
         store.abandon(store.reserve(store.pool.total * PAGE_TOKENS))
 
-    record: dict[str, dict[str, float]] = {}
+    record: dict[str, dict[str, object]] = {}
     names: tuple[FormatName | Literal["none"], ...] = ("none", *FORMATS)
     for name in names:
         form = None if name == "none" or name == "auto" else page_format(name, dtype)
