@@ -12,6 +12,8 @@ _LEADERS = re.compile(r"(?:\.{3,}|…+|·{3,}|(?:\. ){3,})\s*\d{1,4}\s*$")
 _ENTRY = re.compile(
     r"(?:^|\s)\d{1,2}(?:\.\d{1,2}){0,2}\.?\s+[A-Z][A-Za-z'’,/&() -]{2,80}?\s+\d{1,3}(?=\s|$)"
 )
+_HAN_ENTRY = re.compile(r"(?<=\u3000{4})\d{1,3}\s?第[一二三四五六七八九十百\d]{1,5}[条章节]")
+"""A page number behind a wide gap, and the next heading: a table that lost its line breaks."""
 _ENTRIES = 2
 _TAIL = 60
 """Characters at the end of a line that tell."""
@@ -27,4 +29,4 @@ def is_contents(text: str) -> bool:
     """Whether a passage is a stretch of a table of contents: two entries with page numbers."""
     if any(map(is_contents_line, text.split("\n"))):
         return True
-    return len(_ENTRY.findall(text)) >= _ENTRIES
+    return any(len(entry.findall(text)) >= _ENTRIES for entry in (_ENTRY, _HAN_ENTRY))

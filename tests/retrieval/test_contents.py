@@ -19,6 +19,12 @@ def test_entries_with_page_numbers_are_contents() -> None:
     assert is_contents_line("23. Insurance … 14")
 
 
+def test_a_chinese_table_that_lost_its_line_breaks_is_contents() -> None:
+    gap = "\u3000" * 8
+    assert is_contents(f"第一条 总则{gap}3第二条 合营各方{gap}5第三条 注册资本{gap}8")
+    assert not is_contents("第一条 总则\u3000合营各方同意按第二条、第三条办理。")
+
+
 def test_clauses_are_no_contents() -> None:
     assert not is_contents("4.1 Quality. The Supplier shall keep 35 records.")
     assert not is_contents("3.1 The Buyer shall pay within 30 days.\n3.2 Interest runs from day 5.")
