@@ -25,7 +25,7 @@ from app.errors import AppError, NoNewWork, NotFound, TooManyQuestions
 from app.events import AnswerCompleted, AnswerEvent, AnswerFailed
 from app.gate import STOPPING
 from app.questions import Question
-from app.readiness import start_reading
+from app.readiness import make_known
 from app.types import Answer, Turn
 from app.waiting import Places, WaitingLine
 from backend.errors import BackendError
@@ -277,7 +277,8 @@ class AnswerRuns:
             if run.cancelled.is_set():
                 self._fail(run, stopped(run))
                 return
-            self._make_known(run, documents)
+            known = dict(zip(run.document_ids, documents, strict=True))
+            make_known(self._engine, known, self._load)
             before_ms = _since(run.arrived)
             for event in self._ask(
                 self._engine,
@@ -309,22 +310,6 @@ class AnswerRuns:
             self._fail(run, internal(run))
         if not run.finished:
             self._fail(run, stopped(run) if run.cancelled.is_set() else internal(run))
-
-    def _make_known(self, run: AnswerRun, documents: Sequence[LoadedDocument]) -> None:
-        """Hands the engine the documents that it does not know. Raises NotFound for one that was
-        deleted meanwhile: loading can take seconds, and its pages must not come back."""
-        new = [
-            (document_id, document.tokens.key)
-            for document_id, document in zip(run.document_ids, documents, strict=True)
-            if self._engine.progress(document.tokens.key) is None
-        ]
-        start_reading(self._engine, documents, ingesting_here=True)
-        for document_id, key in new:
-            try:
-                self._load(document_id)
-            except NotFound:
-                self._engine.forget(key)
-                raise
 
     def _complete(self, run: AnswerRun, answer: Answer) -> None:
         if not run.claim_end():

@@ -11,13 +11,12 @@ import logging
 import threading
 import time
 import uuid
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from app.completion_run import CompletionRun
 from app.errors import AppError, BadRequest, TooManyQuestions, Unavailable
-from app.waiting import own_share
+from app.waiting import Places
 from backend.errors import (
     BackendError,
     EngineBusy,
@@ -54,11 +53,9 @@ class Completions:
         new generations out for now."""
         self._engine = engine
         self._admit_new = admit
-        self._limit = limit
-        self._own_limit = own_share(limit, several=several_owners)
+        self._places = Places(limit, several=several_owners)
         self._on_finished = on_finished
         self._lock = threading.Lock()
-        self._live: Counter[str] = Counter()
         self._runs: set[CompletionRun] = set()
         self._threads: set[threading.Thread] = set()
         self._closed = False
@@ -129,7 +126,7 @@ class Completions:
     def idle(self) -> bool:
         """Whether nothing is being generated."""
         with self._lock:
-            return not self._live.total()
+            return not self._places.taken
 
     def stop_all(self) -> None:
         """Ends every run."""
@@ -168,31 +165,26 @@ class Completions:
         with self._lock:
             if self._closed:
                 raise Unavailable("The server is stopping. Try again in a moment.")
-            if choices > self._own_limit:
+            places = self._places
+            if choices > places.own:
                 raise BadRequest(
                     f"The request asks for {choices} choices at once; the limit is "
-                    f"{self._own_limit}. Lower n or send fewer prompts.",
+                    f"{places.own}. Lower n or send fewer prompts.",
                     details={"param": "n"},
                 )
-            own, all_ = self._live[owner], self._live.total()
-            if own + choices > self._own_limit or all_ + choices > self._limit:
-                each = "" if self._own_limit == self._limit else f", {self._own_limit} of one owner"
+            if not places.take(owner, choices):
+                each = "" if places.own == places.total else f", {places.own} of one owner"
                 raise TooManyQuestions(
-                    f"{all_} generations are under way and the limit is {self._limit}{each}. Try "
-                    "again in a moment.",
+                    f"{places.taken} generations are under way and the limit is {places.total}"
+                    f"{each}. Try again in a moment.",
                     code="rate_limit_exceeded",
                 )
-            self._live[owner] += choices
             self._runs.add(run)
 
     def _leave(self, run: CompletionRun, owner: str, choices: int) -> None:
         with self._lock:
-            self._over(owner, choices)
+            self._places.leave(owner, choices)
             self._runs.discard(run)
-
-    def _over(self, owner: str, choices: int) -> None:
-        self._live[owner] -= choices
-        self._live = +self._live
 
     def _carry(self, run: CompletionRun, owner: str, choice: int, stream: Stream) -> None:
         """Runs in a thread of its own until the choice is over."""
@@ -209,7 +201,7 @@ class Completions:
             over = run.publish(choice, _failure(run.choice_id(choice), message))
         finally:
             with self._lock:
-                self._over(owner, 1)
+                self._places.leave(owner)
                 self._threads.discard(threading.current_thread())
                 if over:
                     self._runs.discard(run)

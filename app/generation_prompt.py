@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from app.answer.evidence import find
 from app.errors import BadRequest, Conflict, NotFound
 from app.prompt import PromptPlan, Span, evidence_ranges
-from app.readiness import start_reading
+from app.readiness import make_known
 from app.stored_texts import StoredTexts
 from backend.errors import ChatTemplateError
 
@@ -171,22 +171,11 @@ class GenerationPrompts:
         """The document, known to the engine; None for one that can't be asked now."""
         try:
             document = self._loader.load(document_id)
-            new = self._engine.progress(document.tokens.key) is None
-            start_reading(self._engine, [document], ingesting_here=True)
-            if new:
-                # Loading can take seconds; what was deleted meanwhile must not come back.
-                self._forget_if_deleted(document)
+            make_known(self._engine, {document_id: document}, self._loader.load)
         except (Conflict, NotFound):
             # Its ingestion failed, or it was just deleted. The prompt holds every word of it.
             return None
         return document
-
-    def _forget_if_deleted(self, document: LoadedDocument) -> None:
-        try:
-            self._loader.load(document.record.id)
-        except NotFound:
-            self._engine.forget(document.tokens.key)
-            raise
 
 
 def _evidence(document: LoadedDocument, around: str, room: int) -> tuple[Span, ...] | None:

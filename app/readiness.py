@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from app.documents import DocumentRecord, LoadedDocument
-from app.errors import Conflict, NotReady
+from app.errors import Conflict, NotFound, NotReady
 from backend.errors import RequestTooLarge
 
 if TYPE_CHECKING:
@@ -67,3 +67,31 @@ def start_reading(
         except RequestTooLarge:
             engine.read(document.tokens, lazy=True)
     return tuple(tickets)
+
+
+def make_known(
+    engine: AnyEngine,
+    documents: Mapping[str, LoadedDocument],
+    load: Callable[[str], object],
+    *,
+    lazy: bool = False,
+) -> None:
+    """Hands the engine those documents, by id, that it does not know, as `start_reading` does; with
+    `lazy` it reads nothing of them before it is asked. Raises NotFound, as `load` does, for one
+    that was deleted meanwhile: loading can take seconds, and its pages must not come back."""
+    new = {
+        document_id: document.tokens
+        for document_id, document in documents.items()
+        if engine.progress(document.tokens.key) is None
+    }
+    if lazy:
+        for tokens in new.values():
+            engine.read(tokens, lazy=True)
+    else:
+        start_reading(engine, tuple(documents.values()), ingesting_here=True)
+    for document_id, tokens in new.items():
+        try:
+            load(document_id)
+        except NotFound:
+            engine.forget(tokens.key)
+            raise

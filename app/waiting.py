@@ -107,23 +107,30 @@ class Places:
     some to the others. Thread-safe."""
 
     def __init__(self, total: int, *, several: bool) -> None:
-        self._total = total
-        self._own = own_share(total, several=several)
+        """`total` and `own` are the places of all and of one owner."""
+        self.total = total
+        self.own = own_share(total, several=several)
         self._held: Counter[str] = Counter()
         self._lock = threading.Lock()
 
-    def take(self, owner: str) -> bool:
-        """Whether there was a place; give it back by `leave`."""
+    @property
+    def taken(self) -> int:
+        """Places that are held now."""
         with self._lock:
-            if self._held[owner] >= self._own or self._held.total() >= self._total:
+            return self._held.total()
+
+    def take(self, owner: str, count: int = 1) -> bool:
+        """Whether there were so many places; give them back by `leave`."""
+        with self._lock:
+            if self._held[owner] + count > self.own or self._held.total() + count > self.total:
                 return False
-            self._held[owner] += 1
+            self._held[owner] += count
             return True
 
-    def leave(self, owner: str) -> None:
-        """Gives one of the owner's places back."""
+    def leave(self, owner: str, count: int = 1) -> None:
+        """Gives so many of the owner's places back."""
         with self._lock:
-            self._held[owner] -= 1
+            self._held[owner] -= count
             self._held = +self._held
 
 

@@ -149,7 +149,7 @@ def get_text(
     end: Offset | None = None,
 ) -> TextPublic:
     """The document's text or the stretch `[start, end)` of it, in code points."""
-    document = _loaded(services.library, document_id, owner)
+    document = loaded(services.library, document_id, owner)
     start, end = _span(document, start, end)
     return TextPublic(
         document_id=document_id,
@@ -165,7 +165,7 @@ def get_clauses(
     document_id: DocumentId, services: ServicesDep, owner: OwnerDep
 ) -> ListPublic[ClausePublic]:
     """The whole clause outline."""
-    clauses = ClausePublic.all_of(_loaded(services.library, document_id, owner))
+    clauses = ClausePublic.all_of(loaded(services.library, document_id, owner))
     return ListPublic[ClausePublic].of(clauses, has_more=False, total=len(clauses))
 
 
@@ -182,7 +182,7 @@ async def get_terms(
 @router.get("/{document_id}/receipt")
 def get_receipt(document_id: DocumentId, services: ServicesDep, owner: OwnerDep) -> ReceiptPublic:
     """What ingestion got from each page, figures found against figures kept, and warnings."""
-    document = _loaded(services.library, document_id, owner)
+    document = loaded(services.library, document_id, owner)
     return ReceiptPublic.of(document, stored_receipt(services.database, document_id))
 
 
@@ -208,7 +208,7 @@ async def get_page_image(
         raise BadParameter("Give both start and end, or neither.", code="bad_span")
 
     def prepare() -> tuple[LoadedDocument, FilePath]:
-        document = _loaded(services.library, document_id, owner)
+        document = loaded(services.library, document_id, owner)
         return document, services.library.file_path(document_id, owner=owner)
 
     document, path = await anyio.to_thread.run_sync(prepare)
@@ -242,7 +242,8 @@ def get_file(document_id: DocumentId, services: ServicesDep, owner: OwnerDep) ->
     )
 
 
-def _loaded(library: Library, document_id: str, owner: str) -> LoadedDocument:
+def loaded(library: Library, document_id: str, owner: str) -> LoadedDocument:
+    """The owner's document. Raises NotFound, and NotReady or Conflict for one without an index."""
     require_askable(library.get(document_id, owner=owner))
     return library.load(document_id, owner=owner)
 

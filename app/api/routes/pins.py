@@ -9,12 +9,12 @@ from pydantic import BaseModel, Field
 
 from app.api.deps import OwnerDep, ServicesDep
 from app.api.routes import API_PREFIX
-from app.api.routes.documents import DocumentId
+from app.api.routes.documents import DocumentId, loaded
 from app.api.schemas.common import Public
 from app.errors import Conflict
-from app.readiness import require_askable
+from app.readiness import make_known, require_askable
 from app.services import Services
-from backend.types import DocumentTokens
+from app.tokens import content_key
 
 router = APIRouter(prefix=f"{API_PREFIX}/documents", tags=["documents"])
 
@@ -41,25 +41,26 @@ def pin_document(
 ) -> PinPublic:
     """Keep the document's KV longest for a time. It reads nothing, ends with the server, and still
     gives way to a question that has no room otherwise; 413 when too much would be pinned."""
-    tokens = _tokens(services, document_id, owner)
-    if services.engine.progress(tokens.key) is None:
-        services.engine.read(tokens, lazy=True)
+    document = loaded(services.library, document_id, owner)
+    _require_pages(services)
+    make_known(services.engine, {document_id: document}, services.library.load, lazy=True)
     ttl_s = (body or PinCreate()).ttl_s
-    services.engine.pin(tokens.key, ttl_s)
+    services.engine.pin(document.tokens.key, ttl_s)
     return PinPublic(document_id=document_id, ttl_s=ttl_s)
 
 
 @router.delete("/{document_id}/pin", status_code=204, response_class=Response)
 def unpin_document(document_id: DocumentId, services: ServicesDep, owner: OwnerDep) -> None:
     """End the document's pin; harmless when there is none."""
-    services.engine.unpin(_tokens(services, document_id, owner).key)
-
-
-def _tokens(services: Services, document_id: str, owner: str) -> DocumentTokens:
     require_askable(services.library.get(document_id, owner=owner))
+    _require_pages(services)
+    # The name alone: a document's index need not be built to let go of it.
+    services.engine.unpin(content_key(owner, services.library.text(document_id, owner=owner)))
+
+
+def _require_pages(services: Services) -> None:
     if not services.engine.attends_pages:
         raise Conflict(
             "The model runs on a server elsewhere, which keeps pages by its own rules.",
             code="no_pages",
         )
-    return services.library.load(document_id, owner=owner).tokens

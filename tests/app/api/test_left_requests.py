@@ -68,7 +68,7 @@ def is_quiet(application: FastAPI, engine: Any) -> bool:
     state = application.state
     under_way = engine._live or engine._opener._held or engine._places.taken
     idle = state.runs.idle and state.completions.idle and engine._scheduler.idle
-    return bool(idle and not under_way and not state.runs._stayers._held)
+    return bool(idle and not under_way and not state.runs._stayers.taken)
 
 
 def leave(client: httpx.Client, path: str, body: dict[str, Any], seconds: float) -> None:
