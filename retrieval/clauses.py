@@ -216,8 +216,9 @@ def outline(text: str) -> tuple[Clause, ...]:
 def _build(text: str, offered: Sequence[Candidate]) -> list[tuple[Candidate, int | None, int]]:
     spine = backbone(offered)
     builder = _Builder(text, spine.numbers)
+    first, last = spine.contents or (0, 0)
     for candidate in offered:
-        if not any(first <= candidate.start < last for first, last in spine.contents):
+        if not first <= candidate.start < last:
             builder.offer(candidate)
     return builder.found
 

@@ -43,8 +43,7 @@ class _Number:
     inline: bool
 
 
-def decimal_path(candidate: Candidate) -> Path | None:
-    """The number of a candidate like 15.3, level by level; None for other candidates."""
+def _decimal_path(candidate: Candidate) -> Path | None:
     for style, path in candidate.readings:
         if style == "dotted" and len(path) > 1:
             return path
@@ -73,10 +72,10 @@ def follows(path: Path, other: Path) -> bool:
 class Backbone:
     """`numbers`: places (`Candidate.start`) of the candidates that belong to the text's decimal
     numbering, and of the headings above them, with their numbers. `contents`: from where to where
-    the text is a table of contents."""
+    the text is its table of contents, None without one."""
 
     numbers: Mapping[int, Path]
-    contents: tuple[tuple[int, int], ...]
+    contents: tuple[int, int] | None
 
 
 def backbone(candidates: Sequence[Candidate]) -> Backbone:
@@ -88,7 +87,7 @@ def backbone(candidates: Sequence[Candidate]) -> Backbone:
     numbered = [
         _Number(candidate.start, path, candidate.inline)
         for candidate in candidates
-        if (path := decimal_path(candidate)) is not None
+        if (path := _decimal_path(candidate)) is not None
     ]
     lines = [number for number in numbered if not number.inline]
     known = _neighbours(numbered) | _neighbours(lines)
@@ -97,13 +96,13 @@ def backbone(candidates: Sequence[Candidate]) -> Backbone:
         chosen = _longest_rising([number for number in row if not number.inline])
         chosen += _between(row, chosen)
         rows.append(sorted(chosen, key=lambda number: number.start))
-    listed: list[tuple[int, int]] = []
+    contents = None
     if len(rows) > 1 and _lists(rows[0], rows[1]):
         entries, clauses = rows[:2]
         end = _last_entry(candidates, entries[-1].start, clauses[0].start) + 1
-        listed.append((entries[0].start - _TITLE_ABOVE, end))
+        contents = (entries[0].start - _TITLE_ABOVE, end)
     found = {number.start: number.path for row in rows for number in row}
-    return Backbone(found | _headings(candidates, found), tuple(listed))
+    return Backbone(found | _headings(candidates, found), contents)
 
 
 def _lists(row: Sequence[_Number], later: Sequence[_Number]) -> bool:
