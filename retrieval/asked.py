@@ -38,7 +38,7 @@ _QUESTION_WORDING: tuple[tuple[AskedKind, tuple[str, ...]], ...] = (
         r"(?:price|fees?|cost|amount|salary|rent|cap|limit|deposit|penalty|payment|sum)\b",
         r"多少钱|多少元|多少万|金额|价款是|总价|价格是|价值多少",
         r"多少(?:违约金|滞纳金|罚款|费用|工资|租金|利息|赔偿|损失|款|押金|定金)",
-        r"(?:费用|费|价|款|金|工资|损失|赔偿)(?:为|是|有)?多少|(?:花|赔|罚|付|交|扣|收|退|补|押)多少",
+        r"(?:费用|费|价|款|金|额|资本|工资|损失|赔偿)(?:各自?|分别)?(?:为|是|有)?多少|(?:花|赔|罚|付|交|扣|收|退|补|押)多少",
     )),
     ("count", (
         r"how many|what number|how often|数量(?:是|为)",
@@ -101,9 +101,14 @@ _FACTS: dict[AskedKind, re.Pattern[str]] = {
     "party": re.compile(r"[A-Z][a-z]+|方|人|公司|部门|机关|院|局|者|企业|单位"),
 }
 
-# A weaker fact of the kind: a share or a formula where an amount is asked for.
+# A weaker fact of the kind: a share or a formula where an amount is asked for, equal parts for a
+# share.
 _NEARLY: dict[AskedKind, re.Pattern[str]] = {
     "amount": re.compile(r"元|%|％|percent|[百千万]分之|\bequal to\b|倍|\bamounts?\b"),
+    "percent": re.compile(
+        r"\bhalf\b|\bhalves\b|\bequal(?:ly)? (?:share|part|propor|amount|contribut|between|among)"
+        r"|\bpro rata\b|相等|均等|等额|平均|各半|各占|一半|对半|二分之一"
+    ),
 }
 
 

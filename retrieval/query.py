@@ -7,7 +7,7 @@ agreement between X and Y;") weigh little. It knows the vocabulary and nothing o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import rjieba
@@ -29,6 +29,19 @@ _PRESENCE = re.compile(
     r"|有没有|是否(?:有|存在|包含|约定了)"
 )
 _QUOTED = re.compile(r'"([^"]{2,80})"|「([^」]{2,40})」|《([^》]{2,40})》')
+
+# A dictionary welds the words of asking to what is asked about: 合营期是多少年 would hold 期是.
+_ASKED_ZH = re.compile(
+    r"(?:(?:各自?|分别)?(?<![认以因作成所没])[是为有占由]|各自?|分别)?"
+    r"(?P<core>多[少久长大高]|几(?=[个名人年天日月次份周成])|什么|谁|哪[个些里种]?|何[时处地人])"
+    r"|(?P<whether>是否|有没有|[能可]否|是不是)"
+)
+
+# A term of nothing is the contract's own; 付款期限 is another.
+_OWN_TERM = re.compile(
+    r"(?:^|[^\u4e00-\u9fff])(?:请问)?(?:[本该此]|这[份个])?(?:合同|协议)?的?(?P<term>期限)"
+    r"(?=[是为有]?(?:多[少久长]|几|到))"
+)
 
 LOW = 0.15
 _LIGHT = 0.4
@@ -101,6 +114,8 @@ class _Reader:
             for mention in table.mentions(self.folded, stemmed)
             if mention.start >= self.context_end
         ]
+        if own := _OWN_TERM.search(self.folded, self.context_end):
+            self.mentions.append(Mention(vocabulary().concept("term"), *own.span("term")))
         self._stemmed = stemmed
 
     def place_weight(self, start: int) -> float:
@@ -145,15 +160,18 @@ class _Reader:
 
     def chinese(self) -> None:
         for run in HAN_RUN.finditer(self.folded):
-            at = run.start()
-            for piece, tag in rjieba.tag(run.group()):
-                self._chinese_word(piece, at, 1.0 if tag == "vn" else _TAG_WEIGHT.get(tag[:1], 1.0))
-                at += len(piece)
-            text = run.group()
-            for place in range(len(text) - 1):
-                self.add(text[place : place + 2], 0.25 * self.place_weight(run.start() + place))
-            if len(text) == 1:
-                self.add(text, 1.0)
+            for start, end in _apart(self.folded, *run.span()):
+                self._chinese_words(self.folded[start:end], start)
+            if run.end() - run.start() == 1:
+                self.add(run.group(), 1.0)
+
+    def _chinese_words(self, text: str, start: int) -> None:
+        at = start
+        for piece, tag in rjieba.tag(text):
+            self._chinese_word(piece, at, 1.0 if tag == "vn" else _TAG_WEIGHT.get(tag[:1], 1.0))
+            at += len(piece)
+        for place in range(len(text) - 1):
+            self.add(text[place : place + 2], 0.25 * self.place_weight(start + place))
 
     def _chinese_word(self, piece: str, at: int, telling: float) -> None:
         weight = self.place_weight(at) * telling
@@ -221,6 +239,18 @@ class _Reader:
                 values.append(figure.value)
                 self.units.append(Unit(surface, (figure.value,), (), 1.2))
         return tuple(clauses), tuple(values)
+
+
+def _apart(folded: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A run of Chinese characters cut before and behind its words of asking, without the linking
+    characters before them (各是, 为)."""
+    at = start
+    for asked in _ASKED_ZH.finditer(folded, start, end):
+        core = asked.span(str(asked.lastgroup))
+        yield from (span for span in ((at, asked.start()), core) if span[0] < span[1])
+        at = asked.end()
+    if at < end:
+        yield at, end
 
 
 def read_question(question: str) -> Query:

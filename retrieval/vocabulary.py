@@ -96,6 +96,13 @@ class Vocabulary:
     in_documents: PhraseTable
     in_questions: PhraseTable
 
+    def concept(self, name: str) -> Concept:
+        """The concept of that name. Raises RetrievalError when there is none."""
+        for concept in self.concepts:
+            if concept.name == name:
+                return concept
+        raise RetrievalError(f"the vocabulary has no concept {name}")
+
 
 def read_vocabulary(path: Path) -> Vocabulary:
     """Reads a vocabulary file. Raises RetrievalError when the file has an unknown key."""
