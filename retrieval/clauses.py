@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from retrieval.contents import find_contents
 from retrieval.decimals import Path, backbone
 from retrieval.headings import Candidate, Style, candidates, capital_headings
 from retrieval.types import Clause
@@ -187,7 +188,7 @@ def _title(text: str, start: int) -> str:
         short = len(following) <= 60 and not re.search(r"[.。;；,，:：]$", following)
         return following if short and not re.match(r"[\d(（第]", following) else ""
     if re.search("[\u4e00-\u9fff]", line):
-        head = re.split(r"[。；;：:]|[ \u3000]{2,}", line, maxsplit=1)[0].strip()
+        head = re.split(r"[。；;：:]|(?<!\d)．|[ \u3000]{2,}", line, maxsplit=1)[0].strip()
         return head if len(head) <= 30 and not re.search(r"[，,]", head) else ""
     head = re.split(r"(?<=[a-zA-Z)\"”])[.:;]\s|\s{3,}|\s[-–—]\s", line, maxsplit=1)[0].strip(" .:;")
     return head if len(head) <= _MAX_TITLE else ""
@@ -198,7 +199,12 @@ def outline(text: str) -> tuple[Clause, ...]:
 
     Capitalised headings are used only in texts with fewer than four numbered clauses.
     """
-    offered = list(candidates(text))
+    listed = find_contents(text)
+    offered = [
+        candidate
+        for candidate in candidates(text)
+        if not any(start <= candidate.start < end for start, end in listed)
+    ]
     found = _build(text, offered)
     if len(found) < _FEW_NUMBERS:
         merged = sorted([*offered, *capital_headings(text)], key=lambda c: c.start)

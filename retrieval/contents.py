@@ -1,12 +1,18 @@
-"""Lines of a table of contents, told from the clauses that they list.
+"""Tables of contents, told from the clauses that they list.
 
-Knows the look of such lines: dot leaders or a page number behind a heading. Does not know where a
-table of contents begins or ends.
+A line of one has dot leaders, a page number behind a heading, or nothing but a heading. Where a
+heading says that a table of contents begins, it goes on as long as such lines do, and ends where
+its first entry comes again. Does not know page numbers' meaning, and of a table without a heading
+only the look of its lines.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from retrieval.headings import Candidate, candidates
 
 _LEADERS = re.compile(r"(?:\.{3,}|…+|·{3,}|(?:\. ){3,})\s*\d{1,4}\s*$")
 _ENTRY = re.compile(
@@ -17,6 +23,21 @@ _HAN_ENTRY = re.compile(r"(?<=\u3000{4})\d{1,3}\s?第[一二三四五六七八�
 _ENTRIES = 2
 _TAIL = 60
 """Characters at the end of a line that tell."""
+
+_HEADING = re.compile(
+    r"^[^\S\n]*(?:contents|目\s{0,6}录)[^\S\n]*[:：]?[^\S\n]*$|\btable\s+of\s+contents\b(?:[^\S\n]*page[^\S\n]*$)?",
+    re.IGNORECASE | re.MULTILINE,
+)
+_MOST_HEADINGS = 4
+_WINDOW = 40_000
+"""Characters behind the heading that are looked at: the longest table seen has 12,400."""
+_LONG_LINE, _OTHER_LINES = 200, 8
+"""A longer line that is no entry ends the table, and so do as many other lines in a row."""
+_LEAST = 3
+"""Lines of entries that a table has at least."""
+_SENTENCE = re.compile(r"[。；;，,．]|[a-z)]\.\s*$")
+_PAGE = re.compile(r"\s\d{1,3}\s*$")
+_LETTERS = re.compile(r"[^\W\d_]+")
 
 
 def is_contents_line(line: str) -> bool:
@@ -30,3 +51,82 @@ def is_contents(text: str) -> bool:
     if any(map(is_contents_line, text.split("\n"))):
         return True
     return any(len(entry.findall(text)) >= _ENTRIES for entry in (_ENTRY, _HAN_ENTRY))
+
+
+@lru_cache(maxsize=8)
+def find_contents(text: str) -> tuple[tuple[int, int], ...]:
+    """Half-open spans of the tables of contents that a heading announces, in order."""
+    found: list[tuple[int, int]] = []
+    for number, heading in enumerate(_HEADING.finditer(text)):
+        if number == _MOST_HEADINGS:
+            break
+        if found and heading.start() < found[-1][1]:
+            continue
+        end = _end(text, heading.end())
+        if end is not None:
+            found.append((heading.start(), end))
+    return tuple(found)
+
+
+def _end(text: str, start: int) -> int | None:
+    """Where the table of contents whose heading ends at `start` ends; None when there is none."""
+    window = text[start : start + _WINDOW]
+    starts = {one.start: one for one in candidates(window)}
+    end, entries, others = 0, 0, 0
+    first: Candidate | None = None
+    title = ""
+    for at, line in _lines(window):
+        body = line.strip()
+        if not body:
+            continue
+        entry = starts.get(at + len(line) - len(line.lstrip()))
+        wording = _wording(body)
+        if first is not None and (
+            (entry is not None and entry.readings[0] == first.readings[0])
+            or (wording == title and len(wording) > 1)
+        ):
+            break
+        listed = is_contents(body)
+        if listed or _is_entry(body, entry):
+            end, others = at + _last_entry(line), 0
+            entries += _LEAST if listed and len(body) > _LONG_LINE else 1
+            if first is None and entry is not None:
+                first, title = entry, wording
+            continue
+        others += 1
+        if len(body) > _LONG_LINE or others > _OTHER_LINES:
+            break
+    return start + end if entries >= _LEAST else None
+
+
+def _last_entry(line: str) -> int:
+    """Where the last entry of a line ends: the contract may go on behind it in the same line."""
+    if len(line) <= _LONG_LINE or is_contents_line(line):
+        return len(line)
+    ends = [entry.end() for entry in _ENTRY.finditer(line)]
+    return ends[-1] if len(ends) >= _ENTRIES else len(line)
+
+
+def in_contents(text: str, position: int) -> bool:
+    """Whether a place lies in a table of contents of `text` that a heading announces."""
+    return any(start <= position < end for start, end in find_contents(text))
+
+
+def _is_entry(body: str, entry: Candidate | None) -> bool:
+    """Whether a line by itself is an entry: a short heading, or anything short before a page."""
+    if len(body) > _LONG_LINE or _SENTENCE.search(body):
+        return False
+    return entry is not None or bool(_PAGE.search(body))
+
+
+def _wording(body: str) -> str:
+    """The words of an entry without its number and its page."""
+    words = _LETTERS.findall(re.sub(r"^\s*第\S{1,4}[条章节编]", "", body))
+    return " ".join(words).casefold()
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    at = 0
+    for line in text.split("\n"):
+        yield at, line
+        at += len(line) + 1

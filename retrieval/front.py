@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from retrieval.contents import in_contents
 from retrieval.folding import fold_width
 from retrieval.types import Chunk
 
-_LOOKED_AT = 12
-"""Chunks at the start of the document that are considered."""
+_LOOKED_AT, _BEHIND_CONTENTS = 12, 40
+"""Chunks at the start of the document that are considered, without and with those that are mostly
+its table of contents."""
 
 _TITLE = re.compile(
     r"\b[A-Z][A-Z&,'/ -]{0,60}(?:AGREEMENT|CONTRACT|LEASE|AMENDMENT|DEED|LICENSE|PLAN)\b"
@@ -40,7 +42,12 @@ def front_chunks(text: str, chunks: Sequence[Chunk]) -> Mapping[str, Mapping[int
     """For each kind of passage, the chunks near the start that look like it, with a bonus that
     falls with the distance."""
     found: dict[str, dict[int, float]] = {kind: {} for kind in _KINDS}
-    for place, chunk in enumerate(chunks[:_LOOKED_AT]):
+    looked_at = 0
+    for place, chunk in enumerate(chunks[:_BEHIND_CONTENTS]):
+        if looked_at == _LOOKED_AT:
+            break
+        # The preamble may stand behind a table of contents as long as the first ten chunks.
+        looked_at += not in_contents(text, (chunk.start + chunk.end) // 2)
         part = fold_width(text[chunk.start : chunk.end])
         for kind, (pattern, weight) in _KINDS.items():
             if pattern.search(part):

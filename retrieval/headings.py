@@ -61,6 +61,9 @@ _OPEN_END = re.compile(
 _INLINE = re.compile(
     r"(?<=[.;:!?\"”’)])[ \t]+(?=(?:(?:ARTICLE|Article|SECTION|Section)\s+(?:\d|[IVX])"
     r"|\d{1,2}(?:\.\d{1,3}){0,3}\.?\s{1,4}[A-Z\"“]))"
+    # Chinese text run together: "…；9.1.3.6 批准…" has no blank before its number.
+    r"|(?:(?<=[；;。])|(?<=[\u4e00-\u9fff)]\.))"
+    r"(?=\d{1,2}(?:\.\d{1,3}){1,4}[ \t\u3000]*[\u4e00-\u9fff“\"])"
     r"|(?<=\S)[ \t]{2,}(?=(?:(?:SECTION|Section)\s+)?\d{1,2}(?:\.\d{1,3}){1,3}\.?\s{1,12}[A-Z\"“])"
 )
 _LINE_START = re.compile(r"^[^\S\n]*", re.MULTILINE)

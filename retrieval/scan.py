@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from retrieval.clauses import around
-from retrieval.contents import is_contents_line
+from retrieval.contents import in_contents, is_contents
 from retrieval.facts import FactKind, find_facts
 from retrieval.folding import fold, fold_in_place
 from retrieval.language import detect
@@ -223,14 +223,16 @@ class Scanner:
         return len(line) < 80 and not re.search(r"[.;:。；：]\s*$", line.rstrip())
 
     def _in_contents(self, position: int) -> bool:
-        """Whether the line of a place is one of a table of contents."""
+        """Whether a place lies in a table of contents, or its line looks like a part of one."""
+        if in_contents(self._text, position):
+            return True
         if self._lines is None:
             breaks = (match.end() for match in re.finditer("\n", self._text))
             self._lines = [0, *breaks, len(self._text) + 1]
         at = bisect_right(self._lines, position) - 1
         if at not in self._in_lists:
             line = self._text[self._lines[at] : self._lines[at + 1] - 1]
-            self._in_lists[at] = is_contents_line(line)
+            self._in_lists[at] = is_contents(line)
         return self._in_lists[at]
 
     def _region(self, position: int) -> Span:

@@ -19,15 +19,18 @@ LONG_SENTENCE = 500
 
 
 _STOP = re.compile(
-    r"[。！？!?.]+[\"”’'」』）)\]]*|[；;](?=\s*(?:\n|[(（]\s*[0-9a-zA-Z一-十]{1,4}[)）]|\d+[、.]\s))|\n"
+    r"(?:[。！？!?.]|(?<!\d)．)+[\"”’'」』）)\]]*"
+    r"|[；;](?=\s*(?:\n|[(（]\s*[0-9a-zA-Z一-十]{1,4}[)）]|\d+[、.]\s))|\n"
 )
 _ITEM = re.compile(
     r"\s*(?:[(（][0-9a-zA-Z一二三四五六七八九十０-９]{1,4}[)）]|[①-⑳]|\d{1,3}(?:\.\d{1,3})*[.、．)]?\s"
     r"|[０-９]{1,3}[、．.]|第[一二三四五六七八九十百千〇零\d０-９]+[条章节]|[一二三四五六七八九十]{1,3}[、．.]"
     r"|[-–•●▪*·]\s|(?:ARTICLE|Article|SECTION|Section|SCHEDULE|EXHIBIT|WHEREAS)\b|[a-z]\)\s)"
 )
-_FINAL = re.compile(r"[。！？!?.;；:：][\"”’'」』）)\]]*\s*$")
+_FINAL = re.compile(r"[。．！？!?.;；:：][\"”’'」』）)\]]*\s*$")
 _HAN = re.compile("[\u3400-\u9fff]")
+_HAN_NUMBER = re.compile(r"\s*[一二三四五六七八九十]{1,3}．")
+"""The number of an item; behind other characters a wide full stop ends a sentence."""
 _LAST_WORD = re.compile(r"([A-Za-z][A-Za-z.]*)$")
 _QUOTED_NUMBER = re.compile(r"[\"“「]\s?\d{1,3}(?:\.\d{1,3})*$")
 _SEMICOLON = re.compile(r"[；;]\s*")
@@ -39,7 +42,9 @@ _NUMBER_CHARS = 60
 def _ends_sentence(text: str, start: int, stop: re.Match[str], end: int) -> bool:
     """Whether the full stop (or other mark) at `stop` closes the sentence that began at `start`."""
     mark = stop.group()
-    if mark[0] in "。！？；;":
+    if mark[0] == "．" and _HAN_NUMBER.match(text, start, stop.start() + 1):
+        return False
+    if mark[0] in "。．！？；;":
         return True
     after = stop.end()
     if after >= end:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from retrieval.chunk import split
-from retrieval.clauses import outline
-from retrieval.contents import is_contents, is_contents_line
+from retrieval.clauses import label_at, outline
+from retrieval.contents import find_contents, in_contents, is_contents, is_contents_line
 from retrieval.index import SearchIndex
 from retrieval.plan import find_evidence
+from retrieval.scan import Scanner, wordings
 from retrieval.types import Document, DocumentPage
 
 
@@ -55,3 +56,87 @@ def test_a_line_of_the_contents_is_no_quote_where_clauses_speak(question: str) -
 
 def test_where_there_is_nothing_else_a_line_of_the_contents_is_offered() -> None:
     assert any("法律适用" in quote for quote in quotes_of(CONTENTS, "本合同适用什么法律？"))
+
+
+GAP = "\u3000" * 8
+LISTED = f"""设备租赁合同
+
+目　录
+第一条　设备{GAP}２第二条　租金{GAP}３第三条　仲裁{GAP}５附件
+附件一　　设备清单
+附件二　　验收标准
+附件三　　租金表
+本合同由出租方青石机械有限公司与承租方白河工程有限公司在平等自愿的基础上于二〇二三年三月一日订立，双方同意遵守下列各条。
+第一条　设备
+出租方出租附件一所列的设备。
+第二条　租金
+租金每月三万元。
+第三条　仲裁
+争议提交仲裁委员会仲裁。
+附件一　设备清单
+挖掘机两台。
+"""
+
+
+def test_a_list_of_annexes_in_front_opens_none_over_the_contract() -> None:
+    clauses = outline(LISTED)
+    numbers = [clause.number for clause in clauses]
+    assert numbers == ["第一条", "第二条", "第三条", "附件一"]
+    assert label_at(clauses, LISTED.index("本合同由")) is None
+    assert label_at(clauses, LISTED.index("租金每月")) == "第二条"
+
+
+def test_a_list_of_places_leaves_the_table_of_contents_out() -> None:
+    scanner = Scanner(LISTED, outline(LISTED))
+    places = scanner.mentions(wordings("仲裁", "zh", broad=False)[0])
+    assert [place.count for place in places] == [3]
+    assert not in_contents(LISTED, places[0].start)
+
+
+ENGLISH = (
+    "SUPPLY AGREEMENT\n\nTABLE OF CONTENTS Page\n\n1. Definitions 1\n\n2. Supply 2\n\n"
+    "2.1 Orders 2 2.2 Delivery 3 2.3 Acceptance 4\n\n3. Fees 5\n\nSchedule A Goods\n\n"
+    "THIS SUPPLY AGREEMENT is made as of 4 May 2021 by and between Harbour Mills Ltd. and "
+    "Fenwick Foods Inc., who agree on all that is written in the following clauses of it:\n\n"
+    "1. Definitions\n\nWords have their plain meaning in this agreement.\n\n2. Supply\n\n"
+    "2.1 Orders. Orders are made in writing.\n\n3. Fees\n\nFees are due in 30 days.\n"
+)
+
+
+def test_the_preamble_behind_a_table_of_contents_belongs_to_no_clause() -> None:
+    clauses = outline(ENGLISH)
+    assert label_at(clauses, ENGLISH.index("THIS SUPPLY")) is None
+    assert [clause.number for clause in clauses] == ["1.", "2.", "2.1", "3."]
+    ((start, end),) = find_contents(ENGLISH)
+    assert ENGLISH[start:end].startswith("TABLE") and ENGLISH[:end].endswith("Schedule A Goods")
+
+
+def test_a_table_that_goes_on_as_the_contract_in_one_line_ends_at_its_last_entry() -> None:
+    entries = " ".join(f"Section 1.0{n} Title of it {n}" for n in range(1, 9))
+    text = f"TABLE OF CONTENTS {entries} AGREEMENT dated 4 May 2021 between A and B, who agree."
+    ((start, end),) = find_contents(text)
+    assert start == 0 and text[:end].endswith("Title of it 8")
+
+
+def test_the_word_contents_alone_announces_no_table() -> None:
+    text = "Contents\n\nThe contents of the boxes are listed by the carrier.\n\n1. Boxes\n\nTwo."
+    assert find_contents(text) == ()
+    assert [clause.number for clause in outline(text)] == ["1."]
+
+
+def test_the_parties_behind_a_long_table_of_contents_are_found() -> None:
+    entries = "\n\n".join(
+        f"{number}. Matter of the {number}th kind with a long heading for it {number}"
+        for number in range(1, 100)
+    )
+    clauses = "\n\n".join(
+        f"{number}. Matter\n\nThe parties agree on matter {number} as is customary."
+        for number in range(1, 100)
+    )
+    preamble = (
+        'This Agreement is made as of 4 May 2021 by and between Harbour Mills Ltd. ("Supplier") '
+        'and Fenwick Foods Inc. ("Buyer").'
+    )
+    text = f"TABLE OF CONTENTS\n\n{entries * 3}\n\n{preamble}\n\n{clauses}\n"
+    quotes = quotes_of(text, "Who are the parties to this agreement?")
+    assert "Harbour Mills" in quotes[0]

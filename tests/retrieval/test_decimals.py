@@ -206,3 +206,25 @@ def test_a_form_may_have_a_clause_twice_to_choose_from() -> None:
         ("汇票", "3.2（2）"), ("港口", "4.1"),
     ):  # fmt: skip
         assert label_at(clauses, form.index(words)) == number
+
+
+RUN_TOGETHER = """
+第九条 管理
+９．１　董事会决定下列事项：
+９．１．１　批准年度预算；９．１．２　批准购买设备；９．１．３　任免厂长．
+９．１．４　批准借款，金额超过９．１．２项所列数额的除外．９．２　董事会每年开会两次．
+９．３　会议记录由秘书保存．
+"""
+
+
+def test_numbers_within_a_line_of_chinese_text_begin_clauses() -> None:
+    clauses = outline(RUN_TOGETHER)
+    for words, number in (
+        ("批准购买", "９．１．２"), ("任免厂长", "９．１．３"), ("每年开会", "９．２"),
+    ):  # fmt: skip
+        assert label_at(clauses, RUN_TOGETHER.index(words)) == number
+
+
+def test_a_figure_within_a_line_of_chinese_text_begins_none() -> None:
+    text = "第一条 尺寸\n１．１　板宽如下：甲板；1.2米的乙板；1.3米的丙板。\n１．２　板厚另定。\n"
+    assert [clause.number for clause in outline(text)] == ["第一条", "１．１", "１．２"]

@@ -93,3 +93,9 @@ def test_a_row_of_numbers_is_cut_and_a_clause_number_is_not() -> None:
     assert max(end - start for start, end in split(text)) < 100
     said = 'Section 1 is replaced by the following: "1. The Buyer pays within 60 days."'
     assert sentences(said) == [said]
+
+
+def test_a_wide_full_stop_ends_a_chinese_sentence() -> None:
+    assert sentences("甲方应付款．逾期的，支付违约金．") == ["甲方应付款．", "逾期的，支付违约金．"]
+    assert sentences("一．总则") == ["一．总则"]
+    assert sentences("依照第３．５条办理．") == ["依照第３．５条办理．"]
