@@ -15,14 +15,15 @@ from dataclasses import dataclass
 
 from retrieval import tokens
 from retrieval.asked import holds
-from retrieval.contents import is_contents
-from retrieval.coverage import coverage, unit_cover, unit_weight
+from retrieval.contents import in_contents, is_contents
+from retrieval.coverage import SAME_IDEA, coverage, unit_cover, unit_weight
 from retrieval.cue_index import SURE, CueScores
 from retrieval.folding import fold_width
 from retrieval.front import looks_like
 from retrieval.index import SearchIndex
 from retrieval.passages import is_row, lead_in, whole_clause, with_lead_in
 from retrieval.query import Query
+from retrieval.senses import otherwise
 from retrieval.sentences import Span, split
 from retrieval.types import Hit, Language, Sentence
 
@@ -65,7 +66,7 @@ def is_fragment(text: str) -> bool:
     if len(body) < 6 or _NUMBER_ONLY.match(body):
         return True
     if re.search("[\u4e00-\u9fff]", body):
-        return len(body) < 16 and not re.search(r"[。；;，,]", body)
+        return len(body) < 16 and not re.search(r"[。．；;，,]", body)
     return len(body.split()) < 6 or (body.isupper() and len(body) < 100)
 
 
@@ -114,13 +115,13 @@ def _features(
     held = holds(wide, query.asked) if query.asked else 0.0
     concepts = [(concept.term in own, idf(concept.term)) for concept in query.concepts]
     total = sum(weight for _, weight in concepts)
-    covers = [unit_cover(unit, own) for unit in query.units]
+    covers = [unit_cover(unit, own, SAME_IDEA) for unit in query.units]
     rarest = max(range(len(weights)), key=weights.__getitem__, default=None)
     mass = sum(c * w for c, w in zip(covers, weights, strict=True))
     front = [looks_like(kind, wide) for kind in query.front]
     return {
         "covered": mass / sum(weights) if weights else 0.0,
-        "with_heading": coverage(query.units, own | heading, idf),
+        "with_heading": coverage(query.units, own | heading, idf, SAME_IDEA),
         "concepts": sum(w for has, w in concepts if has) / total if total else 0.0,
         "kind": held,
         "no_kind": float(bool(query.asked) and held == 0.0),
@@ -186,8 +187,8 @@ def scored(index: SearchIndex, query: Query, found: Sequence[Candidate]) -> list
 
 def offered(index: SearchIndex, query: Query, hits: Sequence[Hit]) -> list[Candidate]:
     """The candidates that share something with the question, be it through their heading or a
-    learned cue; all of them when the question names a clause. A stretch of a table of contents is
-    offered only where there is nothing else: it names a clause and says nothing."""
+    learned cue; all of them when the question names a clause. A stretch of a table of contents and
+    a wording in another sense (see `senses`) are offered only where there is nothing else."""
     found = [
         candidate
         for candidate in candidates(index, query, hits)
@@ -196,7 +197,13 @@ def offered(index: SearchIndex, query: Query, hits: Sequence[Hit]) -> list[Candi
         or candidate.features["cue"] > 0
         or query.clauses
     ]
-    said = [one for one in found if not is_contents(index.text[slice(*one.span)])]
+    said = [
+        one
+        for one in found
+        if not is_contents(index.text[slice(*one.span)])
+        and not in_contents(index.text, one.span[0])
+        and not otherwise(query, index.text[slice(*one.span)])
+    ]
     return said or found
 
 

@@ -23,6 +23,7 @@ from app.answer.names import stands_in as name_stands_in
 from app.answer.reuse import turned
 from app.types import Check, CheckKind, Citation
 from retrieval.folding import fold
+from retrieval.opposites import places, turned_roots
 
 if TYPE_CHECKING:
     from app.documents import LoadedDocument
@@ -93,6 +94,12 @@ def check_text(
         checks.append(
             Check(kind, text[turn.start : turn.end], False, turn.start, turn.end, turn.note)
         )
+    turns = [(check.start, check.end) for check in checks if check.kind == "negation"]
+    checks += [
+        check
+        for check in _prefixes(text, spans)
+        if not any(start < check.end and check.start < end for start, end in turns)
+    ]
     return tuple(
         replace(check, start=check.start + offset, end=check.end + offset)
         for check in sorted(checks, key=lambda check: (check.start, check.end))
@@ -120,6 +127,17 @@ def _computed(
         ok = stand and equation.right
         found.append(Check("computed", text[slice(*place)], ok, *place, note, operands))
     return found
+
+
+def _prefixes(text: str, spans: Sequence[str]) -> list[Check]:
+    """Words that the cited text has only behind a prefix of denial, or only without it: a short
+    sentence shares too few words with a span to be compared with it word by word."""
+    note = "the cited text says the opposite of this word"
+    return [
+        Check("negation", text[start:end], False, start, end, note)
+        for root in sorted(turned_roots(text, "\n".join(spans)))
+        for start, end in places(text, root)
+    ]
 
 
 def foreign_words(text: str, spans: Sequence[str]) -> float:

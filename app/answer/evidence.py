@@ -7,7 +7,7 @@ ordered by their own score.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from app.types import AskOptions, Citation
 from retrieval.backtrack import brought_in, missed
 from retrieval.bridging import bridged
 from retrieval.clauses import label
+from retrieval.opposites import asked_roots, denied, stated
 from retrieval.parts import parts_of
 from retrieval.plan import find_evidence
 from retrieval.query import read_question
@@ -27,6 +28,10 @@ from retrieval.types import Chunk, Evidence, Language, Sentence
 
 if TYPE_CHECKING:
     from app.documents import LoadedDocument
+
+
+_SAME_MATTER, _LEAST_LIKELY = 0.5, 0.05
+"""Share of the best score, or likelihood, from which on a candidate may deny what the best says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +170,8 @@ def answers(
 
     One document is answered from its best sentence and those that are worth showing after it; of
     several documents, each one that can answer is quoted at least once. Each part of a question
-    that asks several things has its best quote, on top of those.
+    that asks several things has its best quote, on top of those, and so has a clause that denies
+    by a prefix what a quote states ("nonexclusive" beside "exclusive").
     """
     chosen = list(found.heads)
     before: dict[int, list[Sentence]] = {}
@@ -180,10 +186,36 @@ def answers(
             own.append(candidate.sentence)
     most = max(1, options.quotes, len(before)) + max(0, len(found.heads) - 1)
     chosen = _spread(chosen, most)
+    chosen += _denials(found, documents, chosen)
     return tuple(
         cite(documents[candidate.document], candidate.sentence.start, candidate.sentence.end)
         for candidate in chosen
     )
+
+
+def _denials(
+    found: Found, documents: Sequence[LoadedDocument], chosen: Sequence[Candidate]
+) -> Iterator[Candidate]:
+    """Of each document the best candidate that denies by a prefix a word of the question which the
+    chosen ones state: whether something is exclusive can't be told from the exception alone."""
+    for document in dict.fromkeys(candidate.document for candidate in chosen):
+        shown = [one for one in chosen if one.document == document]
+        said = "\n".join(_text(documents, one) for one in shown)
+        asked = asked_roots(read_question(found.evidence[document].question))
+        open_ = {root for root in asked - denied(said) if stated(said, root)}
+        for candidate in found.candidates if open_ else ():
+            fits = candidate.document == document and _near_enough(candidate, shown[0])
+            if fits and denied(_text(documents, candidate)) & open_:
+                yield candidate
+                break
+
+
+def _near_enough(candidate: Candidate, best: Candidate) -> bool:
+    """Whether a candidate is likely enough to be about the same as the best one."""
+    likely = candidate.sentence.likely
+    if likely is None:
+        return candidate.sentence.score >= _SAME_MATTER * best.sentence.score
+    return likely >= _LEAST_LIKELY
 
 
 def missing_clauses(documents: Sequence[LoadedDocument], question: str) -> tuple[str, ...]:

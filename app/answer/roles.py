@@ -43,7 +43,7 @@ _BOUND_MINUS = (
 _PATTERNS: tuple[tuple[str, str], ...] = (
     ("bound", f"(?P<minus>{_BOUND_MINUS})|(?P<plus>{_BOUND_PLUS})"),
     ("not", r"\b(?:not|no|never|nor|neither|none|nothing|without|cannot|except|excluding|unless)\b"
-     r"|n't\b|\bnon-"
+     r"|n't\b|\bnon-|\bnon(?=[a-z]{4})(?!etheless|sense|plus|stop)"
      r"|不(?!动产|可抗力|可撤销|可分割|当得利|良|法|足|限|服)|未(?!来|成年|婚)|无(?!形|论|效|息)"
      r"|没有|非(?!法|专|常|因)|禁止|勿|免除|除外"),
     ("unit", r"\b(?:day|week|month|quarter|year|hour)s?\b|percent\b|[%‰]|个月|工作日"),

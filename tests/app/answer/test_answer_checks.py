@@ -145,3 +145,28 @@ def test_foreign_words_counts_what_is_not_in_the_text() -> None:
     span = "The governing law is the law of Hong Kong."
     assert foreign_words("Governing law: Hong Kong.", [span]) == 0
     assert foreign_words("Dinosaurs roamed ancient valleys.", [span]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [
+        ("The dealership is exclusive.", "The dealership granted hereby is nonexclusive."),
+        ("It has exclusive rights.", "A non-exclusive right to resell the Goods is granted."),
+        ("The permit is transferable.", "The permit is personal and nontransferable."),
+        ("经销权是独家的。", "甲方授予乙方在本省非独家的经销权。"),
+    ],
+)
+def test_a_word_is_not_supported_by_its_denial(text: str, span: str) -> None:
+    failed = [check for check in check_text(text, [span]) if not check.ok]
+    assert {check.kind for check in failed} == {"negation"}
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [
+        ("The dealership is nonexclusive.", "The dealership is non-exclusive."),
+        ("The dealership is not exclusive.", "The dealership is nonexclusive."),
+    ],
+)
+def test_a_denial_in_another_spelling_is_supported(text: str, span: str) -> None:
+    assert all(check.ok for check in check_text(text, [span]))
