@@ -39,6 +39,7 @@ BlockCuts = Literal["clauses", "fixed"]
 KVFormat = Literal["auto", "bf16", "fp16", "fp8_tokens32", "fp8_token_head", "int8", "int4"]
 AgedFormat = Literal["none", "bf16", "fp16", "fp8_tokens32", "fp8_token_head", "int8", "int4"]
 LinearFormat = Literal["dense", "fp8"]
+FewRows = Literal["library", "fp8", "all"]
 ApiKeyUse = Literal["off", "required"]
 KVSharing = Literal["owner", "all"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
@@ -64,6 +65,9 @@ class Settings(BaseSettings):
     """Of weights and arithmetic; auto leaves the choice to the engine (by hardware)."""
     linear_format: LinearFormat = "dense"
     """Of a layer's products: dense as the precision says, or fp8 (GPUs with bfloat16 only)."""
+    few_rows: FewRows | None = None
+    """Which layers of a GPU have a kernel of their own for the few rows of a step of decoding: none
+    (library), those in fp8, or all; None leaves the choice to the engine."""
     reading: Reading = "independent"
     """Whether a block sees the anchors of earlier blocks (chained) or only the sinks."""
     threads: int | None = Field(default=None, ge=1, le=1024)

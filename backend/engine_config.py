@@ -9,7 +9,7 @@ from typing import Literal
 
 import torch
 
-from backend.layers.linear import LinearFormat, Precision
+from backend.layers.linear import FewRows, LinearFormat, Precision
 from kvstore.formats import FormatName
 
 Reading = Literal["independent", "chained"]
@@ -28,7 +28,9 @@ class EngineConfig:
     """Settings of one engine.
 
     `precision` "auto" is int8 on a CPU with VNNI, float32 on other CPUs and bfloat16 on a GPU.
-    `linear_format` "fp8" is for GPUs and bfloat16 (docs/benchmarks/decode-h200.md).
+    `linear_format` "fp8" is for GPUs and bfloat16 (docs/benchmarks/decode-h200.md). `few_rows` says
+    which layers of a GPU have a kernel of their own for the few rows of a step of decoding;
+    "library" is none, and the default until it was measured on a GPU.
     `block_tokens` is the unit of reading, a multiple of the page size; the default is argued in
     docs/adr/0003-blocks-of-512.md. `kv_budget` is in bytes; 0 takes the share `kv_share` of a CPU's
     memory, or of what a GPU has free once the weights are there; 0 of that is 40% or 70%. `threads`
@@ -60,6 +62,7 @@ class EngineConfig:
     device: str = "cpu"
     precision: Precision | Literal["auto"] = "auto"
     linear_format: LinearFormat = "dense"
+    few_rows: FewRows = "library"
     block_tokens: int = 512
     reading: Reading = "independent"
     kv_format: FormatName = "auto"
@@ -91,6 +94,10 @@ class EngineConfig:
         """What KV is called that this engine makes, besides its model: engines of other names make
         other numbers. `pages` is the format of its pages."""
         linear = "" if self.linear_format == "dense" else f"+{self.linear_format}"
+        if self.device != "cpu" and (
+            self.few_rows == "all" or (self.few_rows, self.linear_format) == ("fp8", "fp8")
+        ):
+            linear += "+few-rows"
         return f"{self.resolved_precision()}{linear}/{pages}/{self.reading}"
 
     def resolved_read_tokens(self) -> int:

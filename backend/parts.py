@@ -55,7 +55,7 @@ def load_parts(config: EngineConfig) -> EngineParts:
     if config.linear_format == "fp8" and (device.type == "cpu" or precision != "bfloat16"):
         raise BackendError("Linear layers in fp8 run on GPUs beside bfloat16 only")
     checkpoint = load_checkpoint(config.model)
-    model = build_decoder(checkpoint, precision, device, config.linear_format)
+    model = build_decoder(checkpoint, precision, device, config.linear_format, config.few_rows)
     return make_parts(config, model, checkpoint.tokenizer, checkpoint.fingerprint)
 
 

@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 import torch
 from torch.nn import functional
 
+from backend.ops.few_rows_linear import MOST_ROWS, few_rows_linear
 from backend.ops.row_quantise import Implementation, row_quantise
 
 Precision = Literal["float32", "bfloat16", "float16", "int8"]
@@ -21,6 +22,10 @@ Precision = Literal["float32", "bfloat16", "float16", "int8"]
 LinearFormat = Literal["dense", "fp8"]
 """Of the products in a layer on a GPU: as the weights' precision says, or weights and activations
 in e4m3 with a scale per row."""
+
+FewRows = Literal["library", "fp8", "all"]
+"""Which layers on a GPU take up to `MOST_ROWS` rows through `backend.ops.few_rows_linear`: none,
+those with weights in e4m3, or those with weights in 16 bits too."""
 
 _PACKED_ROWS = 16
 """From this many rows on the packed oneDNN kernel wins over `torch._int_mm` (measured at 576 x
@@ -50,13 +55,21 @@ def quantise_rows(x: torch.Tensor) -> QuantisedRows:
 class DenseLinear:
     """Weights [out, in] in a floating format; computes in that format."""
 
-    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None = None) -> None:
+    def __init__(
+        self, weight: torch.Tensor, bias: torch.Tensor | None = None, *, few_rows: bool = False
+    ) -> None:
+        """With `few_rows` a few rows have a kernel of their own."""
         self.weight = weight
         self.bias = bias
+        self._few_rows = few_rows
+        self._impl: Implementation = "triton" if weight.is_cuda else "reference"
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """[rows, in] of any float dtype to [rows, out] in the weights' dtype."""
-        return functional.linear(x.to(self.weight.dtype), self.weight, self.bias)
+        x = x.to(self.weight.dtype)
+        if self._few_rows and 0 < len(x) <= MOST_ROWS:
+            return few_rows_linear(x.contiguous(), self.weight, bias=self.bias, impl=self._impl)
+        return functional.linear(x, self.weight, self.bias)
 
 
 class Int8Linear:
@@ -97,19 +110,27 @@ class Fp8Linear:
     """Weights [out, in] in e4m3 with a scale per output, activations in e4m3 with a scale per
     token, summed in float32; results in bfloat16. On a GPU of compute capability 8.9 or more."""
 
-    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None = None) -> None:
+    def __init__(
+        self, weight: torch.Tensor, bias: torch.Tensor | None = None, *, few_rows: bool = False
+    ) -> None:
+        """With `few_rows` a few rows have a kernel of their own, and stay in bfloat16: then the
+        weights are all of the work, and quantising rows would only cost time and accuracy."""
         self._impl: Implementation = "triton" if weight.is_cuda else "reference"
-        values, scale = row_quantise(weight.contiguous(), impl=self._impl)
-        self._weight = values.t()
-        self._scale = scale.t().contiguous()
+        self._weight, scale = row_quantise(weight.contiguous(), impl=self._impl)
+        self._scale = scale.flatten()
+        self._few_rows = few_rows
         self.bias = None if bias is None else bias.to(torch.bfloat16)
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """[rows, in] of any float dtype to [rows, out] in bfloat16."""
+        if self._few_rows and 0 < len(x) <= MOST_ROWS:
+            rows = x.to(torch.bfloat16).contiguous()
+            return few_rows_linear(rows, self._weight, self._scale, self.bias, impl=self._impl)
         values, scale = row_quantise(x.contiguous(), impl=self._impl)
         out: torch.Tensor = torch._scaled_mm(
-            values, self._weight, scale, self._scale, out_dtype=torch.bfloat16, use_fast_accum=True
-        )
+            values, self._weight.t(), scale, self._scale[None], out_dtype=torch.bfloat16,
+            use_fast_accum=True,
+        )  # fmt: skip
         return out if self.bias is None else out.add_(self.bias)
 
     @staticmethod
@@ -133,13 +154,17 @@ def make_linear(
     bias: torch.Tensor | None = None,
     *,
     form: LinearFormat = "dense",
+    few_rows: FewRows = "library",
 ) -> Linear:
     """A linear layer of the given precision on the given device, its product in the given form
-    where the kernel takes the shape."""
+    where the kernel takes the shape. `few_rows` is for GPUs; others ignore it."""
+    on_gpu = device.type == "cuda"
     if precision == "int8":
         return Int8Linear(weight.float(), bias)
     if form == "fp8" and Fp8Linear.takes(weight):
-        return Fp8Linear(weight.to(device), None if bias is None else bias.to(device))
+        shift = None if bias is None else bias.to(device)
+        return Fp8Linear(weight.to(device), shift, few_rows=on_gpu and few_rows != "library")
     dtype: torch.dtype = getattr(torch, precision)
     moved = None if bias is None else bias.to(device, dtype)
-    return DenseLinear(weight.to(device, dtype).contiguous(), moved)
+    few = on_gpu and few_rows == "all" and dtype.itemsize == 2
+    return DenseLinear(weight.to(device, dtype).contiguous(), moved, few_rows=few)

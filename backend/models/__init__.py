@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from backend.errors import BackendError
-from backend.layers.linear import LinearFormat, Precision
+from backend.layers.linear import FewRows, LinearFormat, Precision
 from backend.loader import Checkpoint
 from backend.loader.awq import AwqTensors
 from backend.models.calibration import CALIBRATION, run_tokens
@@ -20,6 +20,7 @@ def build_decoder(
     precision: Precision,
     device: torch.device,
     linear_format: LinearFormat = "dense",
+    few_rows: FewRows = "library",
 ) -> Decoder:
     """The model of a checkpoint. For int8, activations are first observed on a short text and
     smoothed, but for latent families, of which the weights alone are int8: an expert may see no
@@ -36,7 +37,14 @@ def build_decoder(
             )
         tensors = tensors.unpacked() if precision == "int8" else tensors
     if precision != "int8" or checkpoint.config.latent is not None:
-        return Decoder(checkpoint.config, tensors, precision, device, linear_format=linear_format)
+        return Decoder(
+            checkpoint.config,
+            tensors,
+            precision,
+            device,
+            linear_format=linear_format,
+            few_rows=few_rows,
+        )
     token_ids = checkpoint.tokenizer.encode(CALIBRATION)
     smoothed = smooth(checkpoint.config, tensors, lambda decoder: run_tokens(decoder, token_ids))
     return Decoder(checkpoint.config, tensors, precision, device, smoothed=smoothed)

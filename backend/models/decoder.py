@@ -14,7 +14,7 @@ from functools import partial
 import torch
 
 from backend.config import ModelConfig
-from backend.layers.linear import LinearFormat, Precision, make_linear
+from backend.layers.linear import FewRows, LinearFormat, Precision, make_linear
 from backend.layers.weight_only import make_weight_only
 from backend.models.latent import load_latent_layers
 from backend.models.layers import DecoderLayer, MakeLinear, TensorSource, load_layers, take
@@ -46,6 +46,7 @@ class Decoder:
         smoothed: Mapping[str, torch.Tensor] | None = None,
         make: MakeLinear | None = None,
         linear_format: LinearFormat = "dense",
+        few_rows: FewRows = "library",
     ) -> None:
         """With `precision` int8, many tokens at once go through int8 layers of `smoothed` (the
         same function, see `backend.models.smoothing`) and few through weight-only layers of
@@ -56,7 +57,7 @@ class Decoder:
         self.compute_dtype = torch.bfloat16 if precision == "int8" else getattr(torch, precision)
         self._stream_dtype = torch.float32 if device.type == "cpu" else self.compute_dtype
         self._impl: Implementation = "triton" if device.type == "cuda" else "reference"
-        usual = partial(make_linear, precision, device, form=linear_format)
+        usual = partial(make_linear, precision, device, form=linear_format, few_rows=few_rows)
         narrow = make_weight_only if precision == "int8" else usual
         self._narrow = self._load(tensors, make or narrow)
         self._wide = self._narrow
@@ -66,7 +67,7 @@ class Decoder:
         head = embedding if config.tie_embeddings else take(tensors, "lm_head.weight")
         self._embedding = embedding.to(device, self.compute_dtype)
         self._norm = take(tensors, "model.norm.weight").to(device, torch.float32)
-        plain = partial(make_linear, precision, device)
+        plain = partial(make_linear, precision, device, few_rows=few_rows)
         self._head = (make_weight_only if precision == "int8" else plain)(head, None)
 
     def forward(

@@ -73,6 +73,7 @@ def engine_fields(engine: Engine) -> dict[str, object]:
         "device": engine.settings.device,
         "precision": engine.settings.resolved_precision(),
         "linear_format": engine.settings.linear_format,
+        "few_rows": engine.settings.few_rows,
         "kv_format": engine.settings.kv_format,
         "packed_kernels": engine.settings.packed_kernels,
         "block_tokens": engine.block_tokens,

@@ -61,7 +61,14 @@ def random_parts(name: str, config: EngineConfig) -> EngineParts:
         raise BackendError(f"A model of shape {name} is for GPUs; its weights alone take minutes")
     tokenizer = load_checkpoint(config.model).tokenizer
     tensors = _RandomTensors(shape, device)
-    model = Decoder(shape, tensors, precision, device, linear_format=config.linear_format)
+    model = Decoder(
+        shape,
+        tensors,
+        precision,
+        device,
+        linear_format=config.linear_format,
+        few_rows=config.few_rows,
+    )
     return make_parts(config, model, tokenizer, f"random weights, shape {name}")
 
 

@@ -13,7 +13,7 @@ Call = Callable[[], torch.Tensor]
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """Sizes of a model's layers; `group` query heads share a KV head."""
+    """Sizes of a model's layers; `group` query heads share a KV head. A `vocab` of 0 is unknown."""
 
     name: str
     kv_heads: int
@@ -21,6 +21,7 @@ class ModelShape:
     head_dim: int
     hidden: int
     intermediate: int
+    vocab: int = 0
 
     @property
     def heads(self) -> int:
@@ -34,11 +35,11 @@ class ModelShape:
 
 
 SHAPES = {
-    "cpu": (ModelShape("SmolLM2-135M", 3, 3, 64, 576, 1536),),
+    "cpu": (ModelShape("SmolLM2-135M", 3, 3, 64, 576, 1536, 49_152),),
     "cuda": (
-        ModelShape("8B", 8, 4, 128, 4096, 14336),
-        ModelShape("0.5B", 2, 7, 64, 896, 4864),
-        ModelShape("SmolLM2-135M", 3, 3, 64, 576, 1536),
+        ModelShape("8B", 8, 4, 128, 4096, 14336, 128_256),
+        ModelShape("0.5B", 2, 7, 64, 896, 4864, 151_936),
+        ModelShape("SmolLM2-135M", 3, 3, 64, 576, 1536, 49_152),
     ),
 }
 """Model shapes by kind of device, as in the tables of docs/."""

@@ -20,4 +20,5 @@ def shape_of(settings: Settings) -> ModelShape:
         head_dim=config.head_dim,
         hidden=config.hidden_size,
         intermediate=config.intermediate_size,
+        vocab=config.vocab_size,
     )

@@ -11,6 +11,7 @@ from backend.layers.weight_only import (
     Int8WeightLinear,
     make_weight_only,
 )
+from backend.ops.few_rows_linear import MOST_ROWS, few_rows_linear
 from backend.ops.row_quantise import row_quantise
 
 
@@ -105,3 +106,60 @@ def test_fp8_leaves_odd_shapes_dense() -> None:
         for size in ((96, 64), (97, 64), (96, 60))
     ]
     assert [type(layer) for layer in made] == [Fp8Linear, DenseLinear, DenseLinear]
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_few_rows_of_fp8_layers_stay_as_they_are(bias: bool) -> None:
+    weight, x = torch.randn(96, 64).bfloat16(), torch.randn(MOST_ROWS + 1, 64).bfloat16() * 3
+    extra = torch.randn(96) if bias else None
+    usual, few = Fp8Linear(weight, extra), Fp8Linear(weight, extra, few_rows=True)
+    expected = x.float() @ weight.float().t()
+    if extra is not None:
+        expected = expected + extra
+    for rows in (1, MOST_ROWS):
+        errors = [relative_error(one(x[:rows]), expected[:rows]) for one in (few, usual)]
+        assert errors[0] < 0.9 * errors[1]
+    values, scale = row_quantise(weight, impl="reference")
+    exact = few_rows_linear(
+        x[:5], values, scale.flatten(), None if extra is None else extra.bfloat16(),
+        impl="reference",
+    )  # fmt: skip
+    assert torch.equal(few(x[:5]), exact)
+    assert few(x[:5].float()).dtype == torch.bfloat16
+    assert torch.equal(few(x), usual(x))
+
+
+@pytest.mark.parametrize("rows", [0, 1, MOST_ROWS, MOST_ROWS + 1])
+def test_few_rows_of_dense_layers(rows: int) -> None:
+    weight, extra = torch.randn(37, 60).bfloat16(), torch.randn(37).bfloat16()
+    x = torch.randn(60, rows).t()
+    usual, few = DenseLinear(weight, extra), DenseLinear(weight, extra, few_rows=True)
+    out = few(x)
+    assert out.dtype == torch.bfloat16
+    torch.testing.assert_close(out, usual(x), rtol=2e-2, atol=2e-2)
+
+
+def test_few_rows_are_for_gpus() -> None:
+    weight = torch.randn(96, 64)
+    for form in ("dense", "fp8"):
+        made = make_linear(
+            "bfloat16", torch.device("cpu"), weight, form=form, few_rows="all"  # type: ignore[arg-type]
+        )  # fmt: skip
+        assert isinstance(made, DenseLinear | Fp8Linear)
+        assert not made._few_rows
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("precision", ["bfloat16", "float32"])
+def test_few_rows_on_a_gpu(precision: str) -> None:
+    weight, device = torch.randn(96, 64), torch.device("cuda")
+
+    def few(form: str, few_rows: str) -> bool:
+        made = make_linear(precision, device, weight, form=form, few_rows=few_rows)  # type: ignore[arg-type]
+        assert isinstance(made, DenseLinear | Fp8Linear)
+        assert made(torch.randn(3, 64, device=device)).isfinite().all()
+        return made._few_rows
+
+    choices = ("library", "fp8", "all")
+    assert [few("fp8", choice) for choice in choices] == [False, True, True]
+    assert [few("dense", choice) for choice in choices] == [False, False, precision == "bfloat16"]

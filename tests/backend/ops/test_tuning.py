@@ -15,6 +15,7 @@ from backend.engine_config import EngineConfig
 from backend.errors import BackendError
 from backend.ops.block_attention import HopperTiles, Tiles, choose_implementation
 from backend.ops.block_attention.tiles import SAFE, choose_hopper_tiles, choose_tiles
+from backend.ops.few_rows_linear import LinearTiles
 from backend.ops.page_attention.tiles import PageTiles, choose_page_tiles
 from backend.ops.tuning import (
     FOLDER_NAME,
@@ -38,6 +39,8 @@ MAKERS = {
     "page_attention": PageTiles,
     "add_norm": Warps,
     "gated_unit": Warps,
+    "few_rows_linear": LinearTiles,
+    "some_rows_linear": LinearTiles,
 }
 H200, H20 = Card("NVIDIA H200", (9, 0)), Card("NVIDIA H20", (9, 0))
 A100 = Card("NVIDIA A100-SXM4-80GB", (8, 0))

@@ -15,6 +15,7 @@ from eval.benchmarks.kernels.case import Setup
 from eval.benchmarks.kernels.clock import time_ms
 from eval.benchmarks.kernels.tuning import (
     block_attention,
+    few_rows_linear,
     latent_block_attention,
     page_attention,
     row_ops,
@@ -27,6 +28,7 @@ TUNABLES: Mapping[str, Callable[[Setup, torch.dtype], Iterator[Tunable]]] = {
     "add_norm": row_ops.add_norms,
     "gated_unit": row_ops.gated_units,
     "latent_block_attention": latent_block_attention.tunables,
+    "few_rows_linear": few_rows_linear.tunables,
 }
 """Ops whose constants come from the tables, by name."""
 

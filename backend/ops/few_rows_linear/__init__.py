@@ -1,0 +1,63 @@
+"""`y = x W^T (+ b)` for the few rows of a step of decoding, whose work is to read the weights.
+
+Weights are of the rows' dtype, or e4m3 with a scale per output, which are half the bytes: they are
+converted in registers, so that activations keep their 16 bits (W8A16) and need no kernel of their
+own. What comes out for a row depends neither on the other rows nor on how many there are, unless
+the tiles say `alone` (see `LinearTiles`). It has not run on a GPU yet, so nothing uses it without
+`EngineConfig.few_rows`.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+
+from backend.ops.few_rows_linear import reference
+from backend.ops.few_rows_linear.tiles import MOST_ROWS, LinearTiles, choose_linear_tiles
+
+Implementation = Literal["reference", "triton"]
+
+__all__ = ["MOST_ROWS", "Implementation", "LinearTiles", "choose_linear_tiles", "few_rows_linear"]
+
+
+def few_rows_linear(
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    scale: torch.Tensor | None = None,
+    bias: torch.Tensor | None = None,
+    *,
+    impl: Implementation,
+    tiles: LinearTiles | None = None,
+) -> torch.Tensor:
+    """[rows, outputs] in the dtype of x [rows, inputs], at most `MOST_ROWS` rows, summed in
+    float32. weight: [outputs, inputs], contiguous, in the dtype of x, or in e4m3 with `scale`
+    [outputs] in float32; bias: [outputs]. `tiles` replaces the tuned ones.
+
+    Raises ValueError for what doesn't fit.
+    """
+    _check(x, weight, scale, bias)
+    if impl == "reference":
+        return reference.few_rows_linear(x, weight, scale, bias)
+    # Triton decides at import whether it compiles or interprets, and is there on Linux only.
+    from backend.ops.few_rows_linear import kernel
+
+    chosen = tiles or choose_linear_tiles(len(x), len(weight), weight.dtype, x.device)
+    return kernel.few_rows_linear(x, weight, scale, bias, chosen)
+
+
+def _check(
+    x: torch.Tensor, weight: torch.Tensor, scale: torch.Tensor | None, bias: torch.Tensor | None
+) -> None:
+    if x.dim() != 2 or weight.dim() != 2 or x.shape[1] != weight.shape[1]:
+        raise ValueError(f"rows {tuple(x.shape)} and weight {tuple(weight.shape)}")
+    if not 1 <= len(x) <= MOST_ROWS:
+        raise ValueError(f"1 to {MOST_ROWS} rows, not {len(x)}")
+    if not (x.is_contiguous() and weight.is_contiguous()):
+        raise ValueError("rows and weight must be contiguous")
+    expected = x.dtype if scale is None else torch.float8_e4m3fn
+    if weight.dtype != expected:
+        raise ValueError(f"the weight is {weight.dtype}, not {expected}")
+    for name, one in (("scale", scale), ("bias", bias)):
+        if one is not None and (one.shape != weight.shape[:1] or not one.is_contiguous()):
+            raise ValueError(f"{name} {tuple(one.shape)} of {len(weight)} outputs")

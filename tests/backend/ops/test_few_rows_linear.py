@@ -1,0 +1,207 @@
+"""Linear layers for a few rows: the kernel against the reference, and what a row may depend on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from backend.ops.few_rows_linear import (
+    MOST_ROWS,
+    LinearTiles,
+    choose_linear_tiles,
+    few_rows_linear,
+)
+from backend.ops.few_rows_linear.tiles import FEWEST_ROWS, table_of
+from backend.ops.row_quantise import row_quantise
+
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+# The interpreter gets bf16 wrong without a word (triton 3.7), so it is given float16.
+ROUNDED = torch.float16 if INTERPRETED else torch.bfloat16
+LIMITS = {torch.float32: 1e-5, torch.float16: 2e-3, torch.bfloat16: 8e-3}
+SMALL = LinearTiles(outputs=16, inputs=64, warps=2, stages=3)
+TILES = {
+    "safe": None,
+    "small": SMALL,
+    "wide": LinearTiles(outputs=64, inputs=128, warps=4, stages=2),
+    "alone": LinearTiles(outputs=16, inputs=64, warps=2, stages=3, alone=4),
+}
+SHAPES = [(1, 576, 96), (1, 63, 37), (4, 130, 65), (16, 1030, 24), (17, 111, 33)]
+if not INTERPRETED:
+    SHAPES += [(1, 14336, 4096), (2, 512, 16), (5, 60, 84), (16, 4096, 6144), (32, 96, 200)]
+kernels = pytest.mark.usefixtures("device") if INTERPRETED else pytest.mark.gpu
+
+Layer = tuple[torch.Tensor, torch.Tensor, torch.Tensor | None, torch.Tensor | None]
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Where the kernels run; fresh memory is full of what is no number."""
+    if not INTERPRETED and not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    empty = torch.empty
+
+    def poisoned(*size: object, **options: object) -> torch.Tensor:
+        made: torch.Tensor = empty(*size, **options)  # type: ignore[call-overload]
+        return made.fill_(float("nan")) if made.dtype.is_floating_point else made
+
+    monkeypatch.setattr(torch, "empty", poisoned)
+    return "cpu" if INTERPRETED else "cuda"
+
+
+def layer(
+    rows: int, width: int, outputs: int, dtype: torch.dtype, device: str,
+    *, fp8: bool, bias: bool,
+) -> Layer:  # fmt: skip
+    x, weight = torch.randn(rows, width).to(dtype), torch.randn(outputs, width).to(dtype)
+    # Outputs of very different size have scales of their own.
+    weight[0] *= 100
+    values, scale = row_quantise(weight, impl="reference")
+    shift = torch.randn(outputs).to(device, dtype) if bias else None
+    if fp8:
+        return x.to(device), values.to(device), scale.flatten().to(device), shift
+    return x.to(device), weight.to(device), None, shift
+
+
+def error(out: torch.Tensor, expected: torch.Tensor) -> float:
+    """The worst of all outputs, each relative to its own size."""
+    assert out.shape == expected.shape
+    assert out.dtype == expected.dtype
+    off = (out.float() - expected.float()).norm(dim=0) / expected.float().norm(dim=0)
+    return float(off.max()) if out.shape[0] > 1 else float(
+        (out[:, 1:].float() - expected[:, 1:].float()).norm() / expected[:, 1:].float().norm()
+    )  # fmt: skip
+
+
+@kernels
+@pytest.mark.parametrize("name", TILES)
+@pytest.mark.parametrize("fp8", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, ROUNDED])
+def test_products_of_any_shape(name: str, fp8: bool, dtype: torch.dtype, device: str) -> None:
+    for place, (rows, width, outputs) in enumerate(SHAPES):
+        given = layer(rows, width, outputs, dtype, device, fp8=fp8, bias=place % 2 == 0)
+        expected = few_rows_linear(*given, impl="reference")
+        found = few_rows_linear(*given, impl="triton", tiles=TILES[name])
+        assert error(found, expected) < LIMITS[dtype], (rows, width, outputs)
+
+
+@kernels
+def test_every_code_of_e4m3_is_taken_as_what_it_stands_for(device: str) -> None:
+    # 254 numbers, each met by one row of the unit matrix alone.
+    codes = torch.arange(256, dtype=torch.uint8)
+    codes = codes[(codes & 0x7F) != 0x7F].view(torch.float8_e4m3fn)
+    weight = codes[:, None].view(torch.uint8).repeat(1, 32).view(torch.float8_e4m3fn)
+    one = torch.eye(32, dtype=ROUNDED, device=device)
+    scale = torch.ones(len(codes), device=device)
+    for tiles in (TILES["small"], TILES["alone"]):
+        for rows in (one, one[5:6]):
+            found = few_rows_linear(
+                rows.contiguous(), weight.to(device), scale, impl="triton", tiles=tiles
+            )
+            assert torch.equal(found, codes.to(ROUNDED).to(device).expand(len(rows), -1))
+
+
+@kernels
+@pytest.mark.parametrize("fp8", [False, True])
+def test_a_row_knows_nothing_of_the_others(fp8: bool, device: str) -> None:
+    x, weight, scale, _ = layer(16, 700, 40, ROUNDED, device, fp8=fp8, bias=False)
+    before = few_rows_linear(x, weight, scale, impl="triton", tiles=SMALL)
+    spoiled = x.clone()
+    spoiled[3] = float("nan")
+    spoiled[7] *= 10
+    found = few_rows_linear(spoiled, weight, scale, impl="triton", tiles=SMALL)
+    assert found[3].isnan().all()
+    kept = [row for row in range(16) if row not in (3, 7)]
+    assert torch.equal(found[kept], before[kept])
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("fp8", [False, True])
+@pytest.mark.parametrize(("width", "outputs"), [(576, 960), (4096, 4096), (700, 90)])
+def test_a_row_gets_the_same_in_any_company(width: int, outputs: int, fp8: bool) -> None:
+    """Not under the interpreter, whose products are those of a BLAS."""
+    x, weight, scale, bias = layer(
+        MOST_ROWS, width, outputs, torch.bfloat16, "cuda", fp8=fp8, bias=True
+    )
+    every = few_rows_linear(x, weight, scale, bias, impl="triton")
+    for rows in (1, 2, 4, 5, 16, 17, 31):
+        for first in (0, MOST_ROWS - rows):
+            some = x[first : first + rows].contiguous()
+            found = few_rows_linear(some, weight, scale, bias, impl="triton")
+            assert torch.equal(found, every[first : first + rows]), (rows, first)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("rows", [1, 7])
+@pytest.mark.parametrize("alone", [0, 8])
+def test_a_recorded_product(rows: int, alone: int) -> None:
+    tiles = LinearTiles(outputs=16, inputs=256, warps=2, stages=4, alone=alone)
+    given = layer(rows, 4096, 1000, torch.bfloat16, "cuda", fp8=True, bias=False)
+    few_rows_linear(*given, impl="triton", tiles=tiles)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = few_rows_linear(*given, impl="triton", tiles=tiles)
+    for _ in range(3):
+        given[0].normal_()
+        out.fill_(float("nan"))
+        graph.replay()
+        torch.cuda.synchronize()
+        assert error(out, few_rows_linear(*given, impl="reference")) < LIMITS[torch.bfloat16]
+
+
+def test_the_safe_tiles_fit_the_smallest_card() -> None:
+    cpu = torch.device("cpu")
+    for dtype in (torch.bfloat16, torch.float8_e4m3fn):
+        for rows, padded in ((1, 16), (FEWEST_ROWS, 16), (5, 16), (MOST_ROWS, 32)):
+            tiles = choose_linear_tiles(rows, 4096, dtype, cpu)
+            stage = tiles.inputs * (tiles.outputs * dtype.itemsize + padded * 2)
+            assert (tiles.stages - 1) * stage <= 96 << 10
+            assert tiles.alone == 0
+    assert [table_of(rows) for rows in (1, 4, 5, 32)] == ["few_rows_linear"] * 2 + [
+        "some_rows_linear"
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("choice", "problem"),
+    [
+        ({"outputs": 24}, "tile of 24"),
+        ({"inputs": 8}, "tile of 8"),
+        ({"warps": 3}, "warps"),
+        ({"stages": 0}, "stages"),
+        ({"alone": 3}, "alone"),
+    ],
+)
+def test_tiles_that_can_not_be(choice: dict[str, int], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        LinearTiles(**({"outputs": 16, "inputs": 64, "warps": 2, "stages": 3} | choice))
+
+
+def test_misfits_are_refused() -> None:
+    x, weight = torch.zeros(2, 8), torch.zeros(6, 8)
+    packed, scale = row_quantise(weight, impl="reference")
+    for given, problem in (
+        ((x, weight[:, :7]), "rows"),
+        ((torch.zeros(MOST_ROWS + 1, 8), weight), "1 to 32 rows"),
+        ((torch.zeros(0, 8), weight), "1 to 32 rows"),
+        ((x, torch.zeros(8, 6).t()), "contiguous"),
+        ((x, weight.half()), "not torch.float32"),
+        ((x, weight, scale.flatten()), "not torch.float8_e4m3fn"),
+        ((x, packed, scale), "scale"),
+        ((x, packed, scale.flatten(), torch.zeros(5)), "bias"),
+    ):
+        with pytest.raises(ValueError, match=problem):
+            few_rows_linear(*given, impl="reference")  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(INTERPRETED, reason="this is the interpreter's process")
+def test_kernels_in_the_interpreter() -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "not gpu", "-p", "no:cacheprovider"]
+    command += ["-k", "products or code or nothing", __file__]
+    environment = os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert "19 passed" in done.stdout
