@@ -110,6 +110,7 @@ def test_fp8_leaves_odd_shapes_dense() -> None:
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_few_rows_of_fp8_layers_stay_as_they_are(bias: bool) -> None:
+    torch.manual_seed(7)
     weight, x = torch.randn(96, 64).bfloat16(), torch.randn(MOST_ROWS + 1, 64).bfloat16() * 3
     extra = torch.randn(96) if bias else None
     usual, few = Fp8Linear(weight, extra), Fp8Linear(weight, extra, few_rows=True)
@@ -131,6 +132,7 @@ def test_few_rows_of_fp8_layers_stay_as_they_are(bias: bool) -> None:
 
 @pytest.mark.parametrize("rows", [0, 1, MOST_ROWS, MOST_ROWS + 1])
 def test_few_rows_of_dense_layers(rows: int) -> None:
+    torch.manual_seed(rows)
     weight, extra = torch.randn(37, 60).bfloat16(), torch.randn(37).bfloat16()
     x = torch.randn(60, rows).t()
     usual, few = DenseLinear(weight, extra), DenseLinear(weight, extra, few_rows=True)

@@ -56,24 +56,24 @@ def layer(
     rows: int, width: int, outputs: int, dtype: torch.dtype, device: str,
     *, fp8: bool, bias: bool,
 ) -> Layer:  # fmt: skip
-    x, weight = torch.randn(rows, width).to(dtype), torch.randn(outputs, width).to(dtype)
+    seeded = torch.Generator().manual_seed(rows * width + outputs)
+    x, weight = (torch.randn(size, width, generator=seeded).to(dtype) for size in (rows, outputs))
     # Outputs of very different size have scales of their own.
     weight[0] *= 100
     values, scale = row_quantise(weight, impl="reference")
-    shift = torch.randn(outputs).to(device, dtype) if bias else None
+    shift = torch.randn(outputs, generator=seeded).to(device, dtype) if bias else None
     if fp8:
         return x.to(device), values.to(device), scale.flatten().to(device), shift
     return x.to(device), weight.to(device), None, shift
 
 
 def error(out: torch.Tensor, expected: torch.Tensor) -> float:
-    """The worst of all outputs, each relative to its own size."""
+    """The worse of the large output's and the others', relative to their size."""
     assert out.shape == expected.shape
     assert out.dtype == expected.dtype
-    off = (out.float() - expected.float()).norm(dim=0) / expected.float().norm(dim=0)
-    return float(off.max()) if out.shape[0] > 1 else float(
-        (out[:, 1:].float() - expected[:, 1:].float()).norm() / expected[:, 1:].float().norm()
-    )  # fmt: skip
+    off, size = (out.float() - expected.float()), expected.float()
+    parts = (slice(0, 1), slice(1, None))
+    return max(float(off[:, part].norm() / size[:, part].norm()) for part in parts)
 
 
 @kernels
@@ -145,7 +145,7 @@ def test_a_recorded_product(rows: int, alone: int) -> None:
     with torch.cuda.graph(graph):
         out = few_rows_linear(*given, impl="triton", tiles=tiles)
     for _ in range(3):
-        given[0].normal_()
+        given[0].mul_(-0.75)
         out.fill_(float("nan"))
         graph.replay()
         torch.cuda.synchronize()
