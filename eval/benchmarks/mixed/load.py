@@ -71,7 +71,7 @@ def cold_load(shape: LoadShape, texts: Texts, round_number: int) -> tuple[LoadRe
     """Documents that stand in no other load of this or another round and seed."""
     return tuple(
         _new(shape, texts, "cold", round_number, place, tokens)
-        for place, tokens in enumerate(_lengths(shape, f"cold {round_number}"))
+        for place, tokens in enumerate(load_lengths(shape, "cold", round_number))
     )
 
 
@@ -79,17 +79,13 @@ def mixed_load(
     shape: LoadShape, texts: Texts, round_number: int, cold: Sequence[LoadRequest]
 ) -> tuple[LoadRequest, ...]:
     """As many requests as the cold load; `hit_share` of them on documents of it."""
-    lengths = _lengths(shape, f"mixed {round_number}")
-    chosen = random.Random(f"hits {shape.seed} {round_number}")
-    hits = set(chosen.sample(range(len(lengths)), round(shape.hit_share * len(lengths))))
-    asked = chosen.sample(list(cold), len(cold))
+    lengths = load_lengths(shape, "mixed", round_number)
+    hits = asked_again(shape, round_number, [request.tokens for request in cold], lengths)
     times = _times(shape, "mixed", round_number)
     requests = []
     for place, tokens in enumerate(lengths):
         if place in hits:
-            # Both loads have the same lengths, so that there is one left of each.
-            before = next(request for request in asked if request.tokens == tokens)
-            asked.remove(before)
+            before = cold[hits[place]]
             again = dataclasses.replace(
                 before,
                 request_id=f"mixed-{round_number}-{place}",
@@ -111,33 +107,53 @@ def needed_before(
     return tuple(request for request in cold if request.document in documents)
 
 
+def load_lengths(shape: LoadShape, cell: str, round_number: int) -> list[int]:
+    """One length a request, in an order of the seed."""
+    *shorter, longest = shape.lengths
+    long = round(shape.long_share * shape.requests) if shorter else shape.requests
+    lengths = [longest] * long
+    lengths += [shorter[place % len(shorter)] for place in range(shape.requests - long)]
+    random.Random(f"lengths {shape.seed} {cell} {round_number}").shuffle(lengths)
+    return lengths
+
+
+def asked_again(
+    shape: LoadShape, round_number: int, cold: Sequence[int], mixed: Sequence[int]
+) -> dict[int, int]:
+    """Which places of the mixed load, whose lengths are `mixed`, ask about documents of the cold
+    one again, and in which places those stand there: `hit_share` of all, chosen by the seed."""
+    chosen = random.Random(f"hits {shape.seed} {round_number}")
+    hits = set(chosen.sample(range(len(mixed)), round(shape.hit_share * len(mixed))))
+    left = chosen.sample(range(len(cold)), len(cold))
+    found = {}
+    for place in sorted(hits):
+        # Both loads have the same lengths, so that there is one left of each.
+        found[place] = next(one for one in left if cold[one] == mixed[place])
+        left.remove(found[place])
+    return found
+
+
+def kind_of(tokens: int, shape: LoadShape) -> Kind:
+    """Whether a document of so many tokens counts as long."""
+    return "long" if tokens == shape.lengths[-1] and len(shape.lengths) > 1 else "short"
+
+
 def _new(
     shape: LoadShape, texts: Texts, cell: str, round_number: int, place: int, tokens: int
 ) -> LoadRequest:
     name = f"{cell}-{round_number}-{place}"
     number = random.Random(f"{shape.seed} {name}").getrandbits(62)
     document = _planted(tokens, number, texts)
-    kind: Kind = "long" if tokens == shape.lengths[-1] and len(shape.lengths) > 1 else "short"
     return LoadRequest(
         request_id=name,
         cell=cell,
         document=document,
         questions=_questions(document, second=False),
         tokens=tokens,
-        kind=kind,
+        kind=kind_of(tokens, shape),
         output_tokens=shape.output_tokens,
         at_ms=_times(shape, cell, round_number)[place],
     )
-
-
-def _lengths(shape: LoadShape, name: str) -> list[int]:
-    """One length a request, in an order of the seed."""
-    *shorter, longest = shape.lengths
-    long = round(shape.long_share * shape.requests) if shorter else shape.requests
-    lengths = [longest] * long
-    lengths += [shorter[place % len(shorter)] for place in range(shape.requests - long)]
-    random.Random(f"lengths {shape.seed} {name}").shuffle(lengths)
-    return lengths
 
 
 def _times(shape: LoadShape, cell: str, round_number: int) -> Sequence[float | None]:
