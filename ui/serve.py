@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS = 5
 """For the last bytes of replies, once all answers are over."""
+KEEP_ALIVE_SECONDS = 75
+"""That a connection may idle. Longer than any wait that Retry-After asks for: at its default of
+five seconds uvicorn closes connections at the very moment when clients come back on them."""
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 WILDCARDS = frozenset({"0.0.0.0", "::"})
 SAMPLES = Path(__file__).parent.parent / "samples"
@@ -118,6 +121,7 @@ def _serve(
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
         )
         server = DrainingServer(
             config,

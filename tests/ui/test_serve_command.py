@@ -17,6 +17,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from app.api.problems import RETRY_SECONDS
+from ui.serve import KEEP_ALIVE_SECONDS
+
 SERVE = [sys.executable, "-c", "from app.cli import main; main()", "serve"]
 
 
@@ -131,3 +134,7 @@ def test_a_damaged_model_leaves_no_database(environment: dict[str, str], tmp_pat
     assert "cut.gguf" in done.stderr and "copy or download it again" in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.rglob("*.sqlite"))
+
+
+def test_a_connection_outlives_the_wait_that_a_refusal_asks_for() -> None:
+    assert KEEP_ALIVE_SECONDS > 2 * RETRY_SECONDS
