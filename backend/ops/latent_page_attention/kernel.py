@@ -179,12 +179,12 @@ def _part_kernel(
             latent = tl.load(at + channel[None, :], mask=used[:, None] & real, other=0.0)
             mask = used[:, None] & narrow
             at += RANK
-            plain = tl.load(at + turned[None, :], mask=mask, other=0.0).to(tl.float32)
-            shifted = tl.load(at + rolled[None, :], mask=mask, other=0.0).to(tl.float32)
-            angle = stands.to(tl.int64)[:, None]
-            turn_c = tl.load(cos + angle * cos_row + turned[None, :], mask=mask, other=0.0)
-            turn_s = tl.load(sin + angle * sin_row + turned[None, :], mask=mask, other=0.0)
-            shared = (plain * turn_c + shifted * turn_s).to(latent.dtype)
+            own = tl.load(at + turned[None, :], mask=mask, other=0.0).to(tl.float32)
+            rolled_own = tl.load(at + rolled[None, :], mask=mask, other=0.0).to(tl.float32)
+            turn = stands.to(tl.int64)[:, None]
+            own_c = tl.load(cos + turn * cos_row + turned[None, :], mask=mask, other=0.0)
+            own_s = tl.load(sin + turn * sin_row + turned[None, :], mask=mask, other=0.0)
+            shared = (own * own_c + rolled_own * own_s).to(latent.dtype)
             scores = tl.dot(asked, tl.trans(latent), input_precision="ieee")
             scores = tl.dot(asked_tail, tl.trans(shared), scores, input_precision="ieee") * scale
             view = used[None, :] & (stands[None, :] <= position[:, None])
