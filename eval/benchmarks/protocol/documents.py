@@ -76,8 +76,8 @@ def make_questions(
     answer_tokens: int,
     visit: str,
 ) -> tuple[Request, Request, Request]:
-    """Three questions on evidence of so many tokens each, in places of chance; on all of a document
-    that is one block. Others for every `visit`."""
+    """Three questions on `evidence` tokens each, in places of chance; on all of a document that is
+    one block. Others for every `visit`."""
     source = random.Random(f"{seed} {document.name} {visit}")
 
     def places() -> tuple[Span, ...]:
@@ -85,13 +85,16 @@ def make_questions(
             return ((0, document.tokens),)
         return scattered(source, document.tokens, evidence, _EVIDENCE_RANGES)
 
+    # The words of a question come from the seed of its document, the same for all three: the
+    # engine keeps no KV of a prompt but for the sinks.
+    worded = replace(document, seed=source.getrandbits(62)).question(engine)
+
     def ask(place: int) -> Request:
-        # The words of a question come from the seed of its document.
-        worded = replace(document, seed=source.getrandbits(62), evidence=places())
         return replace(
-            worded.question(engine),
+            worded,
             request_id=f"{document.name} {visit} {place}",
             sampling=SamplingParams(max_tokens=answer_tokens, ignore_eos=True),
+            evidence=places(),
         )
 
     return ask(0), ask(1), ask(2)
