@@ -68,6 +68,9 @@ class Settings(BaseSettings):
     few_rows: FewRows | None = None
     """Which layers of a GPU have a kernel of their own for the few rows of a step of decoding: none
     (library), those in fp8, or all; None leaves the choice to the engine."""
+    device_draws: bool | None = None
+    """Whether a GPU draws the tokens of answers that are sampled; None leaves the choice to the
+    engine."""
     reading: Reading = "independent"
     """Whether a block sees the anchors of earlier blocks (chained) or only the sinks."""
     threads: int | None = Field(default=None, ge=1, le=1024)

@@ -67,7 +67,9 @@ class Engine:
         self.fingerprint = parts.fingerprint
         self._store = parts.store
         self._kv_format = config.kv_name(parts.store.pool.format.name)
-        self._runner = Runner(parts.model, parts.store.pool, parts.arena)
+        self._runner = Runner(
+            parts.model, parts.store.pool, parts.arena, device_draws=config.device_draws
+        )
         self._clock = StepClock(parts.model.device, config.step_every)
         self._scheduler = Scheduler(
             config.prefill_chunk, config.resolved_read_tokens(), first_come=config.first_come

@@ -36,6 +36,8 @@ class EngineConfig:
     memory, or of what a GPU has free once the weights are there; 0 of that is 40% or 70%. `threads`
     0 leaves torch's own choice. `max_waiting` bounds the queue of requests, `prefill_chunk`
     (tokens) the length of one step.
+    With `device_draws` a GPU draws the tokens of requests that sample; without, which is the
+    default until it was measured there, the host does.
     `guessed_tokens` are guessed at a time when one request decodes greedily, 0 guesses none, None
     is the best for the device (see `backend.lookup`).
     `read_tokens` bounds what is read in one step, which has at least one block; 0 is always one
@@ -74,6 +76,7 @@ class EngineConfig:
     threads: int = 0
     max_waiting: int = 128
     prefill_chunk: int = 512
+    device_draws: bool = False
     guessed_tokens: int | None = None
     read_tokens: int = 0
     first_come: bool = False

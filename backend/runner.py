@@ -15,6 +15,7 @@ import torch
 
 from backend.block_group import GroupedBlock, lay_out
 from backend.context import Context
+from backend.drawing import Draw
 from backend.grouped_heads import GroupedHeads
 from backend.heads import KV, Heads, Keep
 from backend.latent_context import LatentContext
@@ -49,17 +50,27 @@ largest group beside questions and alone."""
 class Scored:
     """What the model says after some tokens of one context: `logits` [n, vocab] in float32, to be
     read before the next step, and the likeliest token of each row with its log-probability, where
-    the device has told them."""
+    the device has told them; `drawn` are those of the token that it drew after the last row."""
 
     logits: torch.Tensor
     best: tuple[tuple[int, float] | None, ...]
+    drawn: tuple[int, float] | None = None
 
 
 class Runner:
     """Model, positions and pages together."""
 
-    def __init__(self, model: Decoder, pool: PagePool, arena: Arena | None = None) -> None:
-        """With an arena, contexts stand in its pages as long as it has room."""
+    def __init__(
+        self,
+        model: Decoder,
+        pool: PagePool,
+        arena: Arena | None = None,
+        *,
+        device_draws: bool = False,
+    ) -> None:
+        """With an arena, contexts stand in its pages as long as it has room; with `device_draws`
+        tokens after them are drawn where the logits are."""
+        self._device_draws = device_draws
         self._model = model
         self._pool = pool
         rope = Rope(model.config, model.device)
@@ -216,12 +227,14 @@ class Runner:
         token_ids: SequenceOf[SequenceOf[int]],
         *,
         last_only: bool = False,
+        draws: SequenceOf[Draw | None] = (),
     ) -> list[Scored]:
         """Append tokens to each context; what the model says after each of them, or after the last
-        one only. When it fails no context is longer than before."""
+        one only. When it fails no context is longer than before. `draws`: how a token may be drawn
+        after each context's last one."""
         lengths = [context.length for context in contexts]
         try:
-            return self._stepped(contexts, token_ids, last_only)
+            return self._stepped(contexts, token_ids, last_only, draws)
         except BaseException:
             # Of many contexts those of the first launch may be: their tokens would come twice.
             for context, length in zip(contexts, lengths, strict=True):
@@ -233,15 +246,19 @@ class Runner:
         contexts: SequenceOf[AnyContext],
         token_ids: SequenceOf[SequenceOf[int]],
         last_only: bool,
+        draws: SequenceOf[Draw | None],
     ) -> list[Scored]:
         if self._step is None or not all(isinstance(one, PagedContext) for one in contexts):
             return self._step_apart(contexts, token_ids, last_only)
+        asked = draws if self._device_draws else ()
         paged = cast("SequenceOf[PagedContext]", contexts)
         scored: list[Scored] = []
         parts = range(0, len(paged), BATCHES[-1])
         for first in parts:
             last = first + BATCHES[-1]
-            for rows in self._step.run(paged[first:last], token_ids[first:last]):
+            for rows in self._step.run(
+                paged[first:last], token_ids[first:last], draws=asked[first:last]
+            ):
                 scored.append(_scored(rows, last_only, keep=len(parts) > 1))
         return scored
 
@@ -259,6 +276,7 @@ class Runner:
                 [contexts[place] for place in apart],
                 [token_ids[place] for place in apart],
                 last_only,
+                (),
             )
             found = dict(zip(apart, rows, strict=True))
         others = [place for place in range(len(contexts)) if place not in found]
@@ -361,4 +379,6 @@ def _with_spare(room: int) -> int:
 def _scored(rows: StepRows, last_only: bool, *, keep: bool) -> Scored:
     logits = rows.logits.clone() if keep else rows.logits
     best: tuple[tuple[int, float] | None, ...] = rows.best or (None,) * len(logits)
-    return Scored(logits[-1:], best[-1:]) if last_only else Scored(logits, best)
+    if last_only:
+        logits, best = logits[-1:], best[-1:]
+    return Scored(logits, best, rows.drawn)

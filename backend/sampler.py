@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
+from backend.drawing import FIRST_LOOK, Draw
 from backend.errors import BackendError, InvalidSampling
 from backend.types import SamplingParams
 
@@ -15,8 +16,6 @@ MOST_LOGPROBS = 20
 _NOT_NUMBERS = (
     "The model gave logits that are not numbers. Check the weights, or use a wider precision."
 )
-_FIRST_LOOK = 1024
-"""Top-p looks at this many best tokens before it sorts the whole vocabulary."""
 
 
 def validate_sampling(params: SamplingParams) -> None:
@@ -63,6 +62,8 @@ class Sampler:
             self._random.seed()
         else:
             self._random.manual_seed(params.seed)
+        # Where in the distribution the next token lies, if that is known already.
+        self._point: float | None = None
 
     @property
     def takes_best(self) -> bool:
@@ -75,6 +76,22 @@ class Sampler:
         if not math.isfinite(best[1]):
             raise BackendError(_NOT_NUMBERS)
         return best
+
+    def draw(self) -> Draw | None:
+        """How a device may draw the next token; None where `next` has to choose it. Asked again
+        before there is a token it says the same."""
+        params = self._params
+        if params.temperature == 0 or params.repetition_penalty != 1.0 or params.top_k > FIRST_LOOK:
+            return None
+        if self._point is None:
+            self._point = self._next_point()
+        return Draw(params.temperature, params.top_k, params.top_p, self._point)
+
+    def take(self, drawn: tuple[int, float]) -> tuple[int, float]:
+        """The token that a device drew as `draw` said, and its log-probability. Raises BackendError
+        when that is no number: the logits were none."""
+        self._point = None
+        return self.check(drawn)
 
     def next(
         self, logits: torch.Tensor, history: Sequence[int], banned: Sequence[int] = ()
@@ -120,10 +137,14 @@ class Sampler:
         scaled = (scores.double() - scores.max()) / self._params.temperature
         probabilities, ids = self._cut(scaled)
         cumulative = probabilities.cpu().cumsum(0)
-        point = torch.rand((), generator=self._random, dtype=torch.float64) * cumulative[-1]
-        place = int(torch.searchsorted(cumulative, point, right=True))
+        point = self._next_point() if self._point is None else self._point
+        self._point = None
+        place = int(torch.searchsorted(cumulative, point * cumulative[-1], right=True))
         place = min(place, len(cumulative) - 1)
         return place if ids is None else int(ids[place])
+
+    def _next_point(self) -> float:
+        return float(torch.rand((), generator=self._random, dtype=torch.float64))
 
     def _cut(self, scaled: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
         """(probabilities up to a factor, their token ids or None for all in order)."""
@@ -136,7 +157,7 @@ class Sampler:
         if top_p == 1.0:
             return weights, None
         wanted = float(weights.sum()) * top_p
-        best, ids = weights.topk(min(_FIRST_LOOK, vocab))
+        best, ids = weights.topk(min(FIRST_LOOK, vocab))
         if float(best.sum()) < wanted:
             best, ids = weights.sort(descending=True)
         return self._nucleus(best, ids, wanted)

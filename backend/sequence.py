@@ -11,6 +11,7 @@ import torch
 from backend.admission import Place
 from backend.context import Context
 from backend.detokenizer import IncrementalDecoder
+from backend.drawing import Draw
 from backend.latent_context import LatentContext
 from backend.lookup import PromptLookup
 from backend.paged.arena import PagedContext
@@ -82,14 +83,26 @@ class Sequence:
         if self.place is not None:
             self.place.give_back()
 
-    def accept(self, logits: torch.Tensor, best: tuple[int, float] | None = None) -> None:
+    def draw(self) -> Draw | None:
+        """How a device may draw the next token; None where the host has to choose it."""
+        return None if self._banned() else self._sampler.draw()
+
+    def accept(
+        self,
+        logits: torch.Tensor,
+        best: tuple[int, float] | None = None,
+        drawn: tuple[int, float] | None = None,
+    ) -> None:
         """Choose the next token from logits [vocab] and emit its event, the last one if it ends
-        the answer. `best`: the likeliest token and its log-probability, where they are known."""
+        the answer. `best`: the likeliest token and its log-probability, where they are known;
+        `drawn`: those of the token that was drawn as `draw` said."""
         sampling = self.request.sampling
         short = len(self.tokens) < sampling.min_tokens
-        banned = tuple(self._eos_ids) if short and not sampling.ignore_eos else ()
+        banned = self._banned()
         if best is not None and self._sampler.takes_best and not banned:
             token, logprob = self._sampler.check(best)
+        elif drawn is not None:
+            token, logprob = self._sampler.take(drawn)
         else:
             token, logprob = self._sampler.next(logits, self.tokens, banned)
         if sampling.logprobs is not None:
@@ -121,6 +134,12 @@ class Sequence:
         """End because the asker went away."""
         if not self.finished:
             self._finish(None, "", "cancelled")
+
+    def _banned(self) -> tuple[int, ...]:
+        """Tokens that would end the answer too early."""
+        sampling = self.request.sampling
+        short = len(self.tokens) < sampling.min_tokens
+        return tuple(self._eos_ids) if short and not sampling.ignore_eos else ()
 
     def _emit_last(self, token: int, reason: FinishReason, rest: str, text: str = "") -> None:
         more, stopped = self._stopper.push(rest)

@@ -81,19 +81,21 @@ class Steps:
             self._runner.extend([sequence.context], [ids])
             sequence.filled += len(ids)
             return
-        scored = self._runner.step([sequence.context], [ids], last_only=True)[0]
+        draws = [sequence.draw()]
+        scored = self._runner.step([sequence.context], [ids], last_only=True, draws=draws)[0]
         sequence.filled += len(ids)
-        sequence.accept(scored.logits[0], scored.best[0])
+        sequence.accept(scored.logits[0], scored.best[0], scored.drawn)
 
     def _decode(self, batch: Decode) -> None:
         contexts = [s.context for s in batch.sequences if s.context is not None]
         if len(contexts) == 1 and (guess := batch.sequences[0].guess()):
             self._decode_guessing(batch.sequences[0], contexts[0], guess)
             return
-        rows = self._runner.step(contexts, [[s.tokens[-1]] for s in batch.sequences])
+        draws = [sequence.draw() for sequence in batch.sequences]
+        rows = self._runner.step(contexts, [[s.tokens[-1]] for s in batch.sequences], draws=draws)
         for sequence, scored in zip(batch.sequences, rows, strict=True):
             try:
-                sequence.accept(scored.logits[0], scored.best[0])
+                sequence.accept(scored.logits[0], scored.best[0], scored.drawn)
             except Exception as error:
                 # Logits that are no numbers end their own request, not those beside it.
                 if not isinstance(error, BackendError):

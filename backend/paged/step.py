@@ -15,6 +15,7 @@ from typing import Literal
 
 import torch
 
+from backend.drawing import Draw, Drawer
 from backend.errors import BackendError
 from backend.layers.rope import Rope
 from backend.models import Decoder
@@ -48,11 +49,13 @@ Shape = tuple[int, int, int]
 class StepRows:
     """What a step gave one context: `hidden` [tokens, hidden]; `logits` [scored, vocab] in float32
     and, for each of these rows, `best`: the likeliest token and its log-probability (None where the
-    host has not been told). All of it is there until the next step."""
+    host has not been told); `drawn`: those of a token that was drawn after the last row. All of it
+    is there until the next step."""
 
     hidden: torch.Tensor
     logits: torch.Tensor
     best: tuple[tuple[int, float], ...] | None
+    drawn: tuple[int, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,7 @@ class PagedStep:
         self._shapes: dict[Shape, _Recorded] = {}
         self._memory = torch.cuda.graph_pool_handle() if self._on_gpu else None
         self._copied = torch.cuda.Event() if self._on_gpu else None
+        self._drawer = Drawer(model.device, BATCHES[-1])
 
     def record(self, shapes: Sequence[tuple[int, int]]) -> None:
         """Record these (contexts, tokens of each) on short lists now instead of when they are first
@@ -106,9 +110,11 @@ class PagedStep:
         token_ids: Sequence[Sequence[int]],
         *,
         tell: bool = True,
+        draws: Sequence[Draw | None] = (),
     ) -> list[StepRows]:
         """Append tokens to each context, at most the largest of `BATCHES` contexts and of `ROWS`
-        tokens. Without `tell` the host does not wait, and learns no `best`.
+        tokens. Without `tell` the host does not wait, and learns no `best`. `draws`: for each
+        context how a token is drawn after its last one, or None.
 
         Raises BackendError for a context without room.
         """
@@ -127,11 +133,17 @@ class PagedStep:
         else:
             outputs = self._body(shape.given, batch, rows, pages)
         best: list[tuple[int, float]] | None = None
+        drawing = tell and any(draws)
+        if drawing:
+            # Outside of the recorded step: most steps draw nothing.
+            lasts = shape.given[batch * self._entry :][: len(contexts)]
+            self._drawer.begin(_last_rows(outputs.logits, lasts, rows), draws)
         if tell:
             shape.told.copy_(outputs.best, non_blocking=True)
             if self._on_gpu:
                 torch.cuda.current_stream().synchronize()
             best = _told(shape.told)
+        drawn = self._drawer.told() if drawing else [None] * len(contexts)
         given = []
         for place, (context, count) in enumerate(zip(contexts, counts, strict=True)):
             context.length += count
@@ -142,6 +154,7 @@ class PagedStep:
                     outputs.hidden[first : first + count],
                     outputs.logits[scored],
                     None if best is None else tuple(best[scored]),
+                    drawn[place],
                 )
             )
         return given
@@ -273,6 +286,12 @@ def _fit(sizes: Sequence[int], wanted: int) -> int:
         if wanted <= size:
             return size
     raise BackendError(f"a step takes at most {sizes[-1]} at once, not {wanted}")
+
+
+def _last_rows(logits: torch.Tensor, lasts: torch.Tensor, rows: int) -> torch.Tensor:
+    """Of the scored rows those of each context's last token, which is row `lasts` of all."""
+    scored = rows <= SCORED_ROWS
+    return logits.index_select(0, lasts) if scored and rows > 1 else logits[: len(lasts)]
 
 
 def _told(pairs: torch.Tensor) -> list[tuple[int, float]]:

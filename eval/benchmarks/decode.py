@@ -46,6 +46,7 @@ class DecodePlan:
     every_cell: bool = False
     sources: tuple[Source, ...] = SOURCES
     seed: int = 0
+    sampled: bool = False
 
 
 def require_format(engine: Engine, name: str) -> None:
@@ -88,6 +89,7 @@ def measure(
         device=kind,
         every=plan.every_cell,
         sources=plan.sources,
+        sampled=plan.sampled,
     )
     on_step(f"reading a document of {plan.document_tokens:,} tokens")
     document = _document(engine, plan, pieces)

@@ -64,9 +64,10 @@ def choose_cells(
     device: str,
     every: bool = False,
     sources: Sequence[Source] = SOURCES,
+    sampled: bool = False,
 ) -> tuple[list[Cell], list[Skipped]]:
-    """All cells, but for those that take minutes on this kind of device, unless `every`. Sampled
-    decoding only for batch 1: in larger batches nothing is guessed anyway."""
+    """All cells, but for those that take minutes on this kind of device, unless `every`. Without
+    `sampled` only batch 1 is sampled too: in larger batches nothing is guessed anyway."""
     limits = {} if every else LIMITS.get(device, {})
     cells: list[Cell] = []
     skipped: list[Skipped] = []
@@ -78,7 +79,7 @@ def choose_cells(
                     skipped.append(Skipped(source, context, batch, why))
                     continue
                 cells.append(Cell(source, context, batch, "greedy"))
-                if batch == 1:
+                if batch == 1 or sampled:
                     cells.append(Cell(source, context, batch, "sampled"))
     return cells, skipped
 

@@ -38,6 +38,9 @@ def decode(
     all_cells: Annotated[
         bool, typer.Option("--all-cells", help="Also those that take minutes a round.")
     ] = False,
+    sampled: Annotated[
+        bool, typer.Option("--sampled", help="Sampled decoding in every batch, not in one alone.")
+    ] = False,
     text: TextOption = None,
     rounds: RoundsOption = 5,
     seed: SeedOption = 0,
@@ -94,6 +97,7 @@ def decode(
             every_cell=all_cells,
             sources=parse_source(source),
             seed=seed,
+            sampled=sampled,
         )
         files = tuple(text) if text else sample_files()
         pieces = load_pieces(files)

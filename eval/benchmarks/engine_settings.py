@@ -74,6 +74,7 @@ def engine_fields(engine: Engine) -> dict[str, object]:
         "precision": engine.settings.resolved_precision(),
         "linear_format": engine.settings.linear_format,
         "few_rows": engine.settings.few_rows,
+        "device_draws": engine.settings.device_draws,
         "kv_format": engine.settings.kv_format,
         "packed_kernels": engine.settings.packed_kernels,
         "block_tokens": engine.block_tokens,

@@ -55,6 +55,9 @@ def test_cells_that_take_minutes_on_a_cpu_are_left_out_and_named() -> None:
     assert skipped == []
     # Batch 1 is measured with and without guessing.
     assert len(cells) == 2 * 2 * 3
+    cells, _ = choose_cells((512, 8192), (1, 8), device="cpu", every=True, sampled=True)
+    assert len(cells) == 2 * 2 * 4
+    assert Cell("evidence", 512, 8, "sampled") in cells
     cells, _ = choose_cells((512,), (1, 8), device="cpu", sources=parse_source("prompt"))
     assert {cell.source for cell in cells} == {"prompt"}
     assert parse_source(None) == ("prompt", "evidence")
