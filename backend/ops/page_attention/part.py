@@ -170,6 +170,7 @@ def part_kernel(
         fade = tl.exp2(highest - raised)
         total = total * fade + tl.sum(weights, 1)
         highest = raised
+        held = weights
         inner = used[:, None] & (wide < WIDTH)[None, :]
         if CODING == "plain":
             value = tl.load(
@@ -198,9 +199,10 @@ def part_kernel(
             )
             group = slot if EACH else slot // 32
             scales = words + (place + value_stride + value_fields) // 4 + group
-            number = numbers_of(code, CODING == "fp8", NATIVE)
-            value = (number * tl.load(scales, mask=used, other=0.0)[:, None]).to(kind)
-        read = tl.dot(weights.to(kind), value, read * fade[:, None], input_precision="ieee")
+            # Codes are exact in any of the products' dtypes: their scale goes with the weight.
+            value = numbers_of(code, CODING == "fp8", NATIVE).to(kind)
+            held *= tl.load(scales, mask=used, other=0.0)[None, :]
+        read = tl.dot(held.to(kind), value, read * fade[:, None], input_precision="ieee")
     order = ahead + part if CODING == "plain" else ahead - 1 - part
     line = (order * rows.to(tl.int64) + first_row + token) * HEADS + head
     tl.store(partial + line[:, None] * PADDED + wide[None, :], read, mask=real[:, None])
