@@ -82,6 +82,7 @@ _FACTS: dict[AskedKind, re.Pattern[str]] = {
         rf"|{_MONTH}\.?\s+\d|\d(?:st|nd|rd|th)?\s+(?:day of\s+)?{_MONTH}"
         rf"|{_NUMBER}+\s*[月日号]|\bday\b|\bdate\b|之日|日内|日前|当日|后生效|时|以前|之前|届满"
         r"|\bupon\b|\bdays?\b|\bannually|\bmonthly|quarter"
+        r"|\bin advance\b|\bprepa(?:y|id)|\bon (?:demand|receipt|delivery|signature|signing)\b|预付"
     ),
     "percent": re.compile(
         rf"%|％|‰|percent|per cent|[百千万]分之|\d成|{_NUMBER}成|per annum|prime rate|libor|利率"

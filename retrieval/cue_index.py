@@ -27,7 +27,8 @@ SURE = 12.0
 class CueScores:
     """The sentences of a document for one question. `odds[i]` are the log odds of sentence i,
     times the strength with which the question is matched to a matter. `model` is None and
-    `strength` 0 when it is matched to none; `lean` is the matter's."""
+    `strength` 0 when it is matched to none; `lean` is the matter's, `asked` its own wording of the
+    question."""
 
     def __init__(
         self,
@@ -42,6 +43,7 @@ class CueScores:
         best = model.matters[matched.place] if model is not None and matched is not None else None
         self.matter = best.name if best is not None else ""
         self.lean = best.lean if best is not None else 0.0
+        self.asked = best.asks[0] if best is not None and best.asks else ""
         self.odds = odds
         self._chunks = chunks
         self._starts = starts

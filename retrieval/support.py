@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from retrieval import chinese_support
 from retrieval.asked import holds
 from retrieval.coverage import coverage, unit_cover, unit_weight
 from retrieval.cue_index import SURE, CueScores
+from retrieval.cues import CueModel
 from retrieval.folding import fold_width
 from retrieval.index import SearchIndex
 from retrieval.near import near
-from retrieval.query import Query
+from retrieval.query import Query, read_question
 from retrieval.types import Hit, Language, Sentence
 
 THRESHOLD = 0.5
@@ -99,6 +101,33 @@ def learned_features(
     }
 
 
+def _learned_odds(
+    index: SearchIndex,
+    cues: CueScores,
+    model: CueModel,
+    found: Mapping[str, float],
+    hits: Sequence[Hit],
+    sentences: Sequence[Sentence],
+) -> float:
+    """Log odds that the document answers for a learned matter, by the question's own wording or by
+    the matter's, whichever doubts more: the model was fitted on the matters' wording, and the few
+    words of "Is the supply exclusive?" stand in most contracts."""
+    likely = [one.likely or 0.0 for one in sentences]
+    wordings = [found]
+    if cues.asked:
+        wordings.append(features(index, _asked(cues.asked), hits, sentences))
+    return min(
+        model.answer.odds(learned_features(one, cues, len(index.chunks), likely))
+        for one in wordings
+    )
+
+
+@lru_cache(maxsize=256)
+def _asked(wording: str) -> Query:
+    """The wording of a matter taken apart; there are less than a hundred matters."""
+    return read_question(wording)
+
+
 def _odds(share: float) -> float:
     """Log odds, at most those of one in five hundred."""
     inside = min(0.998, max(0.002, share))
@@ -154,9 +183,7 @@ def judge(
     raw = BIAS[query.language] + sum(weight * found[name] for name, weight in weights.items())
     cues = index.cues(query)
     if cues.model is not None:
-        likely = [one.likely or 0.0 for one in sentences]
-        of_matter = learned_features(found, cues, len(index.chunks), likely)
-        learned = cues.model.answer.odds(of_matter)
+        learned = _learned_odds(index, cues, cues.model, found, hits, sentences)
         raw = cues.strength * learned + (1 - cues.strength) * raw
     raw = chinese_support.odds(index, query, found, sentences, raw)
     support = 1 / (1 + math.exp(-raw))

@@ -1,0 +1,126 @@
+"""A plain question about a learned matter is judged by the matter's wording too."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pytest
+
+from retrieval.chunk import split
+from retrieval.clauses import outline
+from retrieval.index import SearchIndex
+from retrieval.plan import find_evidence
+from retrieval.query import read_question
+from retrieval.support import judge
+from retrieval.types import Document, DocumentPage
+
+DEALERSHIP = """DEALER AGREEMENT
+
+This Dealer Agreement is made as of 4 May 2021 by and between Harbour Mills Ltd. ("Mill") and
+Fenwick Foods Inc. ("Dealer").
+
+1. Appointment
+1.1 Mill appoints Dealer to resell the Products in the Region and Dealer accepts.
+1.2 Dealer shall keep a sales office in the Region at its own cost.
+
+2. Prices and payment
+2.1 The price of each Product is stated in the price list in force on the date of the order.
+2.2 Dealer shall pay each invoice within thirty (30) days after its date.
+2.3 Freight and customs fees are borne by Dealer.
+
+3. Term and termination
+3.1 This Agreement begins on the date first written above and ends on 31 December 2024.
+3.2 Either party may terminate this Agreement on written notice if the other party is in material
+breach and does not cure the breach within twenty (20) days after notice.
+3.3 On termination Dealer shall return all price lists and samples to Mill.
+
+4. Governing law
+This Agreement is governed by the laws of the State of Oregon.
+
+5. Licence and software
+5.1 Mill grants Dealer a licence to use the ordering software during the term. Dealer shall not
+copy the source code.
+5.2 The licence fee is USD 200 per month and the training fee is USD 900 per employee trained.
+5.3 Upon termination the licence ends and Dealer shall pay all fees that are due up to the date of
+termination.
+
+6. Employees
+6.1 Each party pays its own employees. Dealer's employees shall attend the training that Mill
+offers.
+6.2 Mill may refuse a person as an employee of the sales office for good cause.
+
+7. Sale of the business
+7.1 Dealer shall notify Mill first of any offer to buy the business of Dealer, and Mill may refuse
+the new owner as a dealer.
+7.2 No party is liable for indirect damages. Liability for damages is limited to the fees paid in
+the last year.
+
+8. Warranty
+8.1 Mill warrants that Products conform to the list at delivery. Dealer shall give notice of
+defects without delay.
+"""
+WITH_FEE = DEALERSHIP.replace(
+    "3.3 On termination",
+    "3.3 If Dealer terminates this Agreement early, Dealer shall pay Mill, as liquidated damages "
+    "and not as a penalty, a termination fee of USD 25,000.\n3.4 On termination",
+)
+WITH_PERIOD = DEALERSHIP.replace(
+    "conform to the list at delivery.", "conform to the list for a warranty period of one (1) year."
+)
+WITH_RIGHTS = DEALERSHIP.replace(
+    "4. Governing law",
+    "4. Records\nDealer shall keep complete books and records, and Mill may audit and inspect them "
+    "on reasonable notice once in each calendar year.\n\n5. Governing law",
+)
+
+
+@lru_cache
+def index_of(text: str) -> SearchIndex:
+    clauses = outline(text)
+    document = Document(text, (DocumentPage(1, 0, len(text)),), "d", "text/plain", "en")
+    return SearchIndex.build(text, split(document, clauses), clauses)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the termination fee?",
+        "Is there a termination fee?",
+        "Is there a right of first refusal?",
+        "Is the source code held in escrow?",
+        "May a party hire the other's employees?",
+        "What is the warranty period?",
+    ],
+)
+def test_a_plain_question_about_what_is_not_there_is_refused(question: str) -> None:
+    assert not find_evidence(index_of(DEALERSHIP), question).answerable
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "words"),
+    [
+        (WITH_FEE, "What is the termination fee?", "termination fee of USD 25,000"),
+        (WITH_FEE, "Are there liquidated damages?", "as liquidated damages"),
+        (WITH_PERIOD, "What is the warranty period?", "warranty period of one (1) year"),
+        (WITH_RIGHTS, "Does a party have audit rights?", "may audit and inspect"),
+        (DEALERSHIP, "When does the agreement end?", "ends on 31 December 2024"),
+        (DEALERSHIP, "Which law governs the agreement?", "State of Oregon"),
+    ],
+)
+def test_a_plain_question_about_what_is_there_is_answered(
+    text: str, question: str, words: str
+) -> None:
+    evidence = find_evidence(index_of(text), question)
+    assert evidence.answerable
+    best = evidence.sentences[0]
+    assert words in text[best.start : best.end]
+
+
+def test_the_wording_of_the_matter_can_only_lower_support() -> None:
+    index = index_of(DEALERSHIP)
+    for question in ("What is the termination fee?", "When does the agreement end?"):
+        evidence = find_evidence(index, question)
+        cues = index.cues(read_question(question))
+        assert cues.strength == 1.0
+        asked = judge(index, read_question(cues.asked), evidence.hits, evidence.sentences)
+        assert evidence.support <= asked[0] + 1e-9
