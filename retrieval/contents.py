@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
 from retrieval.headings import Candidate, candidates
+from retrieval.kept import kept_by_identity
 
 _LEADERS = re.compile(r"(?:\.{3,}|…+|·{3,}|(?:\. ){3,})\s*\d{1,4}\s*$")
 _ENTRY = re.compile(
@@ -53,7 +53,7 @@ def is_contents(text: str) -> bool:
     return any(len(entry.findall(text)) >= _ENTRIES for entry in (_ENTRY, _HAN_ENTRY))
 
 
-@lru_cache(maxsize=8)
+@kept_by_identity(8)
 def find_contents(text: str) -> tuple[tuple[int, int], ...]:
     """Half-open spans of the tables of contents that a heading announces, in order."""
     found: list[tuple[int, int]] = []
@@ -103,8 +103,15 @@ def _last_entry(line: str) -> int:
     """Where the last entry of a line ends: the contract may go on behind it in the same line."""
     if len(line) <= _LONG_LINE or is_contents_line(line):
         return len(line)
-    ends = [entry.end() for entry in _ENTRY.finditer(line)]
-    return ends[-1] if len(ends) >= _ENTRIES else len(line)
+    entries = list(_ENTRY.finditer(line))
+    if len(entries) < _ENTRIES:
+        return len(line)
+    end = entries[0].end()
+    for entry in entries[1:]:
+        if entry.start() - end > _LONG_LINE:
+            break
+        end = entry.end()
+    return end
 
 
 def in_contents(text: str, position: int) -> bool:

@@ -23,7 +23,7 @@ from retrieval.front import looks_like
 from retrieval.index import SearchIndex
 from retrieval.passages import is_row, lead_in, whole_clause, with_lead_in
 from retrieval.query import Query
-from retrieval.senses import otherwise
+from retrieval.senses import itself, otherwise
 from retrieval.sentences import Span, split
 from retrieval.types import Hit, Language, Sentence
 
@@ -187,8 +187,8 @@ def scored(index: SearchIndex, query: Query, found: Sequence[Candidate]) -> list
 
 def offered(index: SearchIndex, query: Query, hits: Sequence[Hit]) -> list[Candidate]:
     """The candidates that share something with the question, be it through their heading or a
-    learned cue; all of them when the question names a clause. A stretch of a table of contents and
-    a wording in another sense (see `senses`) are offered only where there is nothing else."""
+    learned cue; all of them when the question names a clause. A stretch of a table of contents is
+    offered only where there is nothing else: it names a clause and says nothing."""
     found = [
         candidate
         for candidate in candidates(index, query, hits)
@@ -202,9 +202,19 @@ def offered(index: SearchIndex, query: Query, hits: Sequence[Hit]) -> list[Candi
         for one in found
         if not is_contents(index.text[slice(*one.span)])
         and not in_contents(index.text, one.span[0])
-        and not otherwise(query, index.text[slice(*one.span)])
     ]
-    return said or found
+    return _in_the_sense_asked(index, query, said or found)
+
+
+def _in_the_sense_asked(
+    index: SearchIndex, query: Query, found: Sequence[Candidate]
+) -> list[Candidate]:
+    """Without what speaks of the asked idea in another sense, where something speaks of it in its
+    own: lawyers count both where a contract has no better."""
+    apart = {one.span for one in found if otherwise(query, index.text[slice(*one.span)])}
+    own = [one for one in found if one.span not in apart]
+    said = bool(apart) and any(itself(query, index.text[slice(*one.span)]) for one in own)
+    return own if said else list(found)
 
 
 def best_apart(found: Sequence[Sentence], limit: int) -> tuple[Sentence, ...]:

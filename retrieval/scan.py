@@ -27,6 +27,8 @@ from retrieval.wordlists import word_list
 _HAN = re.compile("[\u3400-\u9fff]")
 _OR = re.compile(r"\s+or\s+|\s*/\s*|或者?|、")
 _MAX_QUOTE = 420
+_AROUND = 150
+"""Characters behind a place that tell whether a long line is a table of contents there."""
 _GAP_WORDS = 2
 """Stop words that may stand between two words of a phrase ("limit of the liability")."""
 
@@ -230,9 +232,12 @@ class Scanner:
             breaks = (match.end() for match in re.finditer("\n", self._text))
             self._lines = [0, *breaks, len(self._text) + 1]
         at = bisect_right(self._lines, position) - 1
+        start, end = self._lines[at], self._lines[at + 1] - 1
+        if end - start > 2 * _AROUND:
+            # A whole contract may stand in one line, behind its table of contents.
+            return is_contents(self._text[position : min(end, position + _AROUND)])
         if at not in self._in_lists:
-            line = self._text[self._lines[at] : self._lines[at + 1] - 1]
-            self._in_lists[at] = is_contents(line)
+            self._in_lists[at] = is_contents(self._text[start:end])
         return self._in_lists[at]
 
     def _region(self, position: int) -> Span:

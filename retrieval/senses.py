@@ -7,7 +7,7 @@ Knows a few such wordings, found in contracts of many kinds; does not know meani
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from retrieval.folding import fold
 from retrieval.query import Query
@@ -29,15 +29,36 @@ _OTHERWISE: Mapping[str, tuple[str, re.Pattern[str]]] = {
 def otherwise(query: Query, body: str) -> bool:
     """Whether `body` speaks of an asked idea in words that mean another one, and nowhere else of
     any idea asked for."""
-    asked = {concept.name for concept in query.concepts}
-    mistaken = [name for name in _OTHERWISE if name in asked and _OTHERWISE[name][0] not in asked]
+    mistaken = _mistaken(query)
     if not mistaken:
         return False
     folded = fold(body)
-    left = folded
+    left = _without(mistaken, folded)
+    asked = {concept.name for concept in query.concepts}
+    return left != folded and not asked & _named(left)
+
+
+def itself(query: Query, body: str) -> bool:
+    """Whether `body` speaks of an asked idea that other wordings are mistaken for, in its own
+    sense."""
+    mistaken = _mistaken(query)
+    return not _named(_without(mistaken, fold(body))).isdisjoint(mistaken)
+
+
+def _without(mistaken: Iterable[str], folded: str) -> str:
     for name in mistaken:
-        left = _OTHERWISE[name][1].sub(" ", left)
-    if left == folded:
-        return False
-    found = {m.concept.name for m in vocabulary().in_documents.mentions(left, words(left))}
-    return not asked & found
+        folded = _OTHERWISE[name][1].sub(" ", folded)
+    return folded
+
+
+def _mistaken(query: Query) -> tuple[str, ...]:
+    """The asked ideas that other wordings are mistaken for, unless those are asked for too."""
+    asked = {concept.name for concept in query.concepts}
+    return tuple(
+        name for name, (meant, _) in _OTHERWISE.items() if name in asked and meant not in asked
+    )
+
+
+def _named(folded: str) -> set[str]:
+    found = vocabulary().in_documents.mentions(folded, words(folded))
+    return {mention.concept.name for mention in found}

@@ -140,3 +140,18 @@ def test_the_parties_behind_a_long_table_of_contents_are_found() -> None:
     text = f"TABLE OF CONTENTS\n\n{entries * 3}\n\n{preamble}\n\n{clauses}\n"
     quotes = quotes_of(text, "Who are the parties to this agreement?")
     assert "Harbour Mills" in quotes[0]
+
+
+def test_a_contract_in_one_line_is_no_table_of_contents() -> None:
+    entries = " ".join(f"{n}.1 Title of it {n}" for n in range(1, 9))
+    body = " ".join(
+        f"{n}.1 Title of it. The parties trade in year {n} and renew the insurance in "
+        "good time, as a careful merchant of their trade would do it, and tell each other of it."
+        for n in range(1, 9)
+    )
+    text = f"AGREEMENT TABLE OF CONTENTS {entries} The parties agree as follows. {body}"
+    ((_, end),) = find_contents(text)
+    assert text[:end].endswith("Title of it 8")
+    scanner = Scanner(text, outline(text))
+    places = scanner.mentions(wordings("insurance", "en", broad=False)[0])
+    assert sum(place.count for place in places) == 8

@@ -9,7 +9,7 @@ from retrieval.clauses import outline
 from retrieval.index import SearchIndex
 from retrieval.plan import find_evidence
 from retrieval.query import read_question
-from retrieval.senses import otherwise
+from retrieval.senses import itself, otherwise
 from retrieval.types import Document, DocumentPage
 
 INSOLVENT = "the Dealer makes an assignment for the benefit of its creditors"
@@ -32,6 +32,12 @@ def test_who_assigns_for_creditors_transfers_no_contract(
     assert otherwise(read_question(question), body) is other
 
 
+def test_a_clause_speaks_of_transfer_itself_or_not() -> None:
+    query = read_question("Is consent needed to assign the contract?")
+    assert itself(query, "No party may assign this Agreement without consent.")
+    assert not itself(query, f"Consent is needed if {INSOLVENT}.")
+
+
 def test_the_clause_about_transfer_is_quoted_and_not_the_one_about_insolvency() -> None:
     text = (
         "DEALER AGREEMENT\n\n1. Termination\nHarbour Mills may end this Agreement if the Dealer is "
@@ -45,3 +51,15 @@ def test_the_clause_about_transfer_is_quoted_and_not_the_one_about_insolvency() 
     quotes = [text[one.start : one.end] for one in evidence.sentences]
     assert "may not assign" in quotes[0]
     assert not any("creditors" in quote for quote in quotes)
+
+
+def test_where_no_clause_is_about_transfer_the_one_about_insolvency_stays() -> None:
+    text = (
+        "DEALER AGREEMENT\n\n1. Termination\nHarbour Mills may end this Agreement if the Dealer is "
+        f"insolvent, or if {INSOLVENT}.\n\n2. Orders\nOrders need the consent of Harbour Mills.\n"
+    )
+    clauses = outline(text)
+    document = Document(text, (DocumentPage(1, 0, len(text)),), "d", "text/plain", "en")
+    index = SearchIndex.build(text, split(document, clauses), clauses)
+    evidence = find_evidence(index, "Is consent needed to assign the agreement?")
+    assert any("creditors" in text[one.start : one.end] for one in evidence.sentences)
