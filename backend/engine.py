@@ -48,7 +48,6 @@ from backend.working_memory import WorkingMemory
 from kvstore.errors import PinRefused, PoolExhausted
 from kvstore.tiers.folder import remove_document
 from kvstore.tiers.types import Stamp
-from kvstore.types import PAGE_TOKENS
 
 _log = logging.getLogger(__name__)
 
@@ -72,7 +71,10 @@ class Engine:
         )
         self._clock = StepClock(parts.model.device, config.step_every)
         self._scheduler = Scheduler(
-            config.prefill_chunk, config.resolved_read_tokens(), first_come=config.first_come
+            config.prefill_chunk,
+            config.resolved_read_tokens(),
+            self._store.room_for,
+            first_come=config.first_come,
         )
         self._documents: dict[str, DocumentReading] = {}
         # The thread is told in the same order, or it would read and keep what was just forgotten.
@@ -208,14 +210,14 @@ class Engine:
         `first_blocks` are read before the rest. With `lazy` only the blocks that questions need
         are read. Raises RequestTooLarge when the document can't fit in the KV pool.
         """
-        needed = sum(-(-(end - start) // PAGE_TOKENS) for start, end in document.blocks)
-        if not lazy and needed > self._store.pool.total:
-            raise RequestTooLarge(
-                f"The document needs {needed} KV pages and the pool has {self._store.pool.total}: "
-                "raise the KV budget (FINEPRINT_KV_BUDGET_MB) or split the document"
-            )
         reading = DocumentReading(document, self.fingerprint, self._kv_format, self._store)
         if not lazy:
+            total = self._store.pool.total
+            if reading.pages > total:
+                raise RequestTooLarge(
+                    f"The document needs {reading.pages} KV pages and the pool has {total}: raise "
+                    "the KV budget (FINEPRINT_KV_BUDGET_MB) or split the document"
+                )
             reading.want(first_blocks)
 
         def begin() -> None:

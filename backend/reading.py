@@ -20,11 +20,11 @@ from kvstore.types import PAGE_TOKENS
 class DocumentReading:
     """One document known to the engine.
 
-    `keys[i]` names the KV of block i. `wanted` says that all of it shall be read; without it only
-    the blocks that a question needs are. A block on the disk counts as read. A wanted block is read
-    once for this reading, even if another document's blocks push it out of the store afterwards:
-    two that don't fit side by side would else read each other out for ever. Counters change in the
-    engine's thread; `progress` may be asked for from any.
+    `keys[i]` names the KV of block i; `pages` is what all of it takes in the pool. `wanted` says
+    that all of it shall be read; without it only the blocks that a question needs are. A block on
+    the disk counts as read. A wanted block is read once for this reading, even if a question's
+    blocks push it out of the store afterwards: else the two could read each other out for ever.
+    Counters change in the engine's thread; `progress` may be asked for from any.
     """
 
     def __init__(
@@ -32,7 +32,9 @@ class DocumentReading:
     ) -> None:
         self.document = document
         self.keys = _block_keys(document, model, kv_format)
+        self.pages = _pages(document, self.keys)
         self.wanted = False
+        self.begun = False
         self.cancelled = False
         self.error = ""
         self.computed_tokens = 0
@@ -57,8 +59,24 @@ class DocumentReading:
         """The wanted blocks to read next, see `fitting`; none when nothing is left."""
         while self._left and self._store.available(self.keys[self._left[0]]):
             self._left.popleft()
+        # What a chained block sees may have gone: a question had no room otherwise.
+        before = self.needed_before(self._left[0]) if self._left else []
+        if gone := [index for index in before if not self._store.available(self.keys[index])]:
+            return self.fitting(gone, tokens)
         left = (index for index in self._left if not self._store.available(self.keys[index]))
         return self.fitting(left, tokens)
+
+    def nothing_left(self) -> bool:
+        """Whether no wanted block is to be read any more. Once it is so it stays so; until then a
+        block that is there now and goes before its turn is read again."""
+        if not all(self._store.available(self.keys[index]) for index in self._left):
+            return False
+        self._left.clear()
+        return True
+
+    def keep_recent(self) -> None:
+        """Have its blocks make room after those of all documents that were used before."""
+        self._store.use_document(self.document.key)
 
     def fitting(self, indexes: Iterable[int], tokens: int) -> tuple[int, ...]:
         """The first of the given blocks, up to `tokens` tokens together but at least one."""
@@ -72,7 +90,10 @@ class DocumentReading:
         return tuple(chosen)
 
     def passed(self, index: int) -> None:
-        """Block `index` needs no more reading here."""
+        """Block `index` needs no more reading here. One that was read for a question before this
+        document is `begun` may be gone when it is."""
+        if not self.begun:
+            return
         if self._left and self._left[0] == index:
             self._left.popleft()
         elif index in self._left:
@@ -155,6 +176,12 @@ class DocumentReading:
         """Wake those who wait for progress."""
         with self.changed:
             self.changed.notify_all()
+
+
+def _pages(document: DocumentTokens, keys: Iterable[bytes]) -> int:
+    # A text that stands in two blocks is read once.
+    sizes = {key: last - first for key, (first, last) in zip(keys, document.blocks, strict=True)}
+    return sum(-(-size // PAGE_TOKENS) for size in sizes.values())
 
 
 def _block_keys(document: DocumentTokens, model: str, kv_format: str) -> tuple[bytes, ...]:

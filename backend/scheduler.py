@@ -11,8 +11,14 @@ whoever waits can count on, whatever else is asked (tests/backend/test_scheduler
   questions of others wait. Later, owners who wait are served the same number of tokens, give or
   take a step.
 - A long prompt: one step after every `LONG_TURN` steps for its owner's quick questions.
-- A document (`backend.shelf`): at most `READING_TURN` steps for questions and answers, and one
-  more, lie between two groups of blocks. Owners, and the documents of each, take turns in them.
+- A document under way (`backend.shelf`): at most `READING_TURN` steps for questions and answers,
+  and one more, lie between two groups of blocks. Owners, and the documents of each, take turns in
+  them. No other document's reading costs it a block.
+- A document that waits for room (`backend.reading_line`): once it is its owner's oldest, others are
+  begun before it until they have as many pages as it has. From then on only each other owner's
+  oldest, if it was that before, and, where this is a long one, short ones that leave it room. It is
+  begun as soon as it fits, at the latest when no other is under way. No question on it waits for
+  that.
 
 While questions wait or are answered, groups are smaller. The scheduler runs nothing itself and is
 owned by the engine's thread.
@@ -26,7 +32,7 @@ from backend.batch import Batch, Decode, Prefill, ReadBlocks
 from backend.line import Line
 from backend.reading import DocumentReading
 from backend.sequence import Sequence
-from backend.shelf import Shelf
+from backend.shelf import Room, Shelf
 
 DECODE_BURST = 32
 """Decoding steps between two units of reading when both are waiting: with 10 ms a step and one
@@ -45,17 +51,22 @@ class Scheduler:
     """The engine's queues."""
 
     def __init__(
-        self, prefill_chunk: int, read_tokens: int = 1, *, first_come: bool = False
+        self,
+        prefill_chunk: int,
+        read_tokens: int = 1,
+        room: Room | None = None,
+        *,
+        first_come: bool = False,
     ) -> None:
         """`prefill_chunk` and `read_tokens` bound a step, in tokens; a group of blocks has at least
-        one block. `first_come` serves strictly in order of arrival: what benchmarks compare with.
-        """
+        one block. `room` bounds what is read side by side. `first_come` serves strictly in order of
+        arrival: what benchmarks compare with."""
         self._first_come = first_come
         self._arrivals = itertools.count()
         self._prefill_chunk = prefill_chunk
         self._read_tokens = read_tokens
         self._line = Line(first_come=first_come)
-        self._shelf = Shelf(first_come=first_come)
+        self._shelf = Shelf(room, first_come=first_come)
         self._running: list[Sequence] = []
         # Decoding steps since any other step, tokens decoded since a question's last step.
         self._burst = self._decoded = 0
@@ -165,6 +176,7 @@ class Scheduler:
         self._since_reading += 1
         if wanted is not None and wanted.asker is question:
             self._line.served(question, wanted.reading.size_of(wanted.indexes))
+            self._shelf.keep_recent()
             return wanted
         tokens = min(question.prompt_left, self._prefill_chunk)
         self._line.served(question, tokens)
@@ -176,8 +188,6 @@ class Scheduler:
         return self._shelf.next_group(self._read_tokens // (GROUP_SHARE if beside else 1))
 
     def _reading_came_first(self) -> bool:
-        """Whether the document at the head of the line came before every request."""
-        first = self._shelf.first()
-        return first is not None and all(
-            first.arrival < sequence.arrival for sequence in self.sequences()
-        )
+        """Whether a document came before every request."""
+        first = min((reading.arrival for reading in self.readings()), default=None)
+        return first is not None and all(first < one.arrival for one in self.sequences())

@@ -5,7 +5,7 @@ first, and no other document loses one before its last. So at most one document 
 questions asked for single blocks of many. No more than is needed goes: a document with holes still
 answers from the blocks that it has. A block that several documents share goes with the one among
 them that was used last; a block of no document goes by itself. A document is used when one of its
-blocks is.
+blocks is, or while it is being read.
 
 Knows keys and names, no pages. Not thread-safe: the engine's thread owns it.
 """
@@ -63,6 +63,11 @@ class Recency:
             self._present.setdefault(owner, OrderedDict())[key] = None
             self._present[owner].move_to_end(key)
             self._present.move_to_end(owner)
+
+    def use_document(self, document: str) -> None:
+        """The document is the most recently used, with the blocks of it that are in the pool."""
+        if document in self._present:
+            self._present.move_to_end(document)
 
     def remove(self, key: bytes) -> None:
         """The block is in the pool no more."""

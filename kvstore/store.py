@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 
 import torch
@@ -309,6 +309,22 @@ class KVStore:
     def pinned_s(self, document: str) -> float:
         """Seconds until the document's pin ends; 0 when it has none."""
         return self._pins.left(document)
+
+    def use_document(self, document: str) -> None:
+        """The document makes room after all that were used before; neither hit nor miss."""
+        self._order.use_document(document)
+
+    def room_for(self, documents: Collection[str]) -> int:
+        """Pages that these documents can have together, if only blocks of others make room for
+        them that are neither held nor pinned. A block that they share with others is theirs."""
+        kept = set(self._holds)
+        for name in self._pins.documents:
+            kept |= self._order.blocks(name)
+        if kept:
+            for name in documents:
+                kept -= self._order.blocks(name)
+        here = (self._blocks.get(key) for key in kept)
+        return self.pool.total - sum(len(block.pages) for block in here if block is not None)
 
     def check_integrity(self) -> None:
         """Raise IntegrityError unless pool, blocks, holds and tiers agree. No reservation may be

@@ -13,10 +13,11 @@ from kvstore.store import KVStore
 from kvstore.types import PAGE_TOKENS, KVShape
 
 
-def make_reading(lengths: list[int]) -> DocumentReading:
+def make_reading(lengths: list[int], *, chained: bool = False) -> DocumentReading:
     ends = [sum(lengths[: index + 1]) for index in range(len(lengths))]
     blocks = tuple(zip([0, *ends[:-1]], ends, strict=True))
-    document = DocumentTokens("d", tuple(range(ends[-1])), blocks)
+    anchors = tuple((first,) for first, _ in blocks) if chained else ()
+    document = DocumentTokens("d", tuple(range(ends[-1])), blocks, anchors=anchors)
     store = KVStore(KVShape(1, 1, 4), 8, torch.float32)
     return DocumentReading(document, "model", "format", store)
 
@@ -47,3 +48,44 @@ def test_every_position_has_its_place(lengths: list[int]) -> None:
     for outside in (-1, sum(lengths)):
         with pytest.raises(ValueError, match="outside"):
             reading.locate(outside)
+
+
+def put(reading: DocumentReading, index: int) -> None:
+    ids = reading.tokens_of(index)
+    store = reading._store
+    store.commit(reading.keys[index], ids, store.reserve(len(ids)))
+    reading.passed(index)
+
+
+def test_what_was_read_for_a_question_and_is_gone_is_read_in_its_turn() -> None:
+    reading = make_reading([64] * 4)
+    reading.want()
+    put(reading, 2)
+    reading._store.forget(reading.keys[2])
+    reading.begun = True
+    assert reading.next_left(4 * 64) == (0, 1, 2, 3)
+    put(reading, 0)
+    put(reading, 3)
+    reading._store.forget(reading.keys[0])
+    assert reading.next_left(4 * 64) == (1, 2), "once it was its turn a block is read once"
+
+
+def test_blocks_that_a_chained_one_sees_come_before_it_again() -> None:
+    reading = make_reading([64] * 4, chained=True)
+    reading.want()
+    reading.begun = True
+    for index in range(3):
+        put(reading, index)
+    for index in range(2):
+        reading._store.forget(reading.keys[index])
+    assert reading.next_left(4 * 64) == (0, 1)
+    put(reading, 0)
+    put(reading, 1)
+    assert reading.next_left(4 * 64) == (3,)
+    put(reading, 3)
+    assert reading.nothing_left() and reading.next_left(64) == ()
+
+
+@given(LENGTHS)
+def test_pages_are_those_of_all_blocks(lengths: list[int]) -> None:
+    assert make_reading(lengths).pages == sum(-(-length // PAGE_TOKENS) for length in lengths)

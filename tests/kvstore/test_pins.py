@@ -93,6 +93,23 @@ def test_a_pin_keeps_nobody_from_the_room_that_there_is(store: KVStore) -> None:
     store.abandon(pages)
 
 
+def test_room_is_what_others_that_may_go_leave(store: KVStore, clock: Hours) -> None:
+    total = store.pool.total
+    for document, names in (("pinned", "ab"), ("idle", "c"), ("shares", "bd")):
+        enrol(store, document, names)
+    put(store, "a", "b", "c")
+    assert store.room_for(["new"]) == total
+    store.pin("pinned", 10)
+    store.hold(b"c")
+    assert store.room_for(["new"]) == total - 3
+    assert store.room_for(["new", "idle"]) == total - 2
+    assert store.room_for(["shares"]) == total - 2
+    assert store.room_for(["pinned", "idle"]) == total
+    clock.now += 11
+    store.unhold(b"c")
+    assert store.room_for(["new"]) == total
+
+
 def test_half_of_the_pool_may_be_pinned_and_shared_blocks_count_once(store: KVStore) -> None:
     enrol(store, "v1", "abc")
     enrol(store, "v2", "abd")

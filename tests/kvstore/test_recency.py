@@ -41,6 +41,18 @@ def test_a_shared_block_goes_with_the_document_that_was_used_last() -> None:
     assert went(order) == "bsa"
 
 
+def test_a_document_in_use_goes_after_those_used_before() -> None:
+    order = Recency()
+    order.enrol("reading", keys("ab"))
+    order.enrol("idle", keys("xy"))
+    for key in "abxy":
+        order.use(key.encode())
+    order.use_document("reading")
+    order.use_document("nobody's")
+    assert went(order) == "xyab"
+    order.check_integrity(keys("abxy"))
+
+
 def test_blocks_of_no_document_go_by_themselves() -> None:
     order = Recency()
     for key in "pq":
