@@ -2,8 +2,8 @@
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
 """A program has some outputs of all rows, and reads their weights once.
 
-Rows are padded to those of a tensor core, whose sums of one row know nothing of the others, and
-every output's sum goes through the inputs in order. So neither rows nor tiles change a result.
+A tensor core takes sixteen rows, whose sums know nothing of one another, and every output's sum
+goes through the inputs in order. So neither rows nor tiles change a result.
 Inputs are not split among programs: that would take a second kernel, and layers with fewer outputs
 than would fill a GPU have few weights.
 """
@@ -18,8 +18,8 @@ from backend.ops.few_rows_linear.tiles import LinearTiles
 from backend.ops.page_codec.codes import numbers_of
 from backend.ops.page_codec.decode import native_fp8
 
-_LEAST_ROWS = 16
-"""What a tensor core takes."""
+_LEAST_ROWS = 1
+"""Of a tile; the compiler fills a tensor core's up, and what is loaded early takes less room."""
 _ALONE_INPUTS = 512
 """Inputs at a time of a row by itself: in e4m3 a load of 16 bytes for each thread of a warp."""
 

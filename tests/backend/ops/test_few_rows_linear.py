@@ -155,8 +155,9 @@ def test_a_recorded_product(rows: int, alone: int) -> None:
 def test_the_safe_tiles_fit_the_smallest_card() -> None:
     cpu = torch.device("cpu")
     for dtype in (torch.bfloat16, torch.float8_e4m3fn):
-        for rows, padded in ((1, 16), (FEWEST_ROWS, 16), (5, 16), (MOST_ROWS, 32)):
+        for rows in (1, FEWEST_ROWS, 5, 16, MOST_ROWS):
             tiles = choose_linear_tiles(rows, 4096, dtype, cpu)
+            padded = 1 << (rows - 1).bit_length()
             stage = tiles.inputs * (tiles.outputs * dtype.itemsize + padded * 2)
             assert (tiles.stages - 1) * stage <= 96 << 10
             assert tiles.alone == 0

@@ -11,7 +11,6 @@ import torch
 from eval.benchmarks.kernels.case import SHAPES, Contender, ModelShape, Setup
 from eval.benchmarks.kernels.cases import few_rows_linear
 from eval.benchmarks.kernels.cases.few_rows_linear import layers_of
-from eval.benchmarks.kernels.recorded import Recorded, recorded
 from eval.benchmarks.kernels.registry import find_ops
 
 CPU = torch.device("cpu")
@@ -64,17 +63,3 @@ def by_reference(contender: Contender) -> torch.Tensor:
     assert call.keywords["tiles"].alone == (8 if contender.name.endswith("by hand") else 0)
     found: torch.Tensor = call.func(*call.args, impl="reference")
     return found
-
-
-def test_calls_are_recorded_on_gpus_alone() -> None:
-    assert recorded(torch.zeros(1).clone, CPU).__name__ == "clone"  # type: ignore[attr-defined]
-    assert isinstance(recorded(torch.zeros(1).clone, torch.device("cuda")), Recorded)
-
-
-@pytest.mark.gpu
-def test_a_recorded_call_does_its_work_each_time() -> None:
-    x = torch.ones(5, device="cuda")
-    call = recorded(lambda: x + 1, x.device)
-    for value in (1.0, 2.0, 3.0):
-        x.fill_(value)
-        assert call().tolist() == [value + 1] * 5

@@ -1,7 +1,7 @@
 """Linear layers at the few rows of a step of decoding, against torch's product and, in FP8, the one
 that quantises its rows on the way.
 
-Weights are what is read; calls are recorded, because on many hosts launching takes longer.
+Weights are what is read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from backend.ops.few_rows_linear import choose_linear_tiles, few_rows_linear
 from backend.ops.row_quantise import row_quantise
 from eval.benchmarks.kernels.case import Call, Case, Contender, ModelShape, Setup, size_of
 from eval.benchmarks.kernels.ceilings import has_fp8
-from eval.benchmarks.kernels.recorded import recorded
 
 _ROWS, _ODD_ROWS = (1, 4, 16), (3, 17)
 _ALONE = (0, 8)
@@ -60,7 +59,6 @@ def _cases(
     beside = size_of(x) + 2 * rows * outputs
 
     def contender(name: str, call: Call, moved: int, *, peer: bool = False) -> Contender:
-        call = recorded(call, setup.device)
         return Contender(name, call, beside + moved, "bfloat16", peer)
 
     def ours(weight: torch.Tensor, scale: torch.Tensor | None, alone: int) -> Call:

@@ -1,13 +1,14 @@
 """Candidates of the product for a few rows, with weights in 16 bits and in e4m3. Bound by memory.
 
 Multiplying a row by hand is no candidate: it is another order of summing, which is for a person to
-choose.
+choose. What is in use of it stays, and candidates run without.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from itertools import product
 
 import torch
@@ -16,12 +17,11 @@ from backend.ops.few_rows_linear import LinearTiles, choose_linear_tiles, few_ro
 from backend.ops.few_rows_linear.tiles import FEWEST_ROWS, padded_outputs, table_of
 from backend.ops.row_quantise import row_quantise
 from backend.ops.tuning import Choice
-from eval.benchmarks.kernels.case import Call, Setup, name_of, size_of
+from eval.benchmarks.kernels.case import Setup, name_of, size_of
 from eval.benchmarks.kernels.cases.few_rows_linear import layers_of
-from eval.benchmarks.kernels.recorded import recorded
 from eval.benchmarks.kernels.tuning.loop import Tunable, dtypes_of
 
-_ROWS = (FEWEST_ROWS, 16)
+_ROWS = (1, 16)
 _ODD = (3, 111, 70)
 """Rows, inputs and outputs of what is compared."""
 _LEAST_OUTPUTS = 4096
@@ -54,16 +54,6 @@ def tunables(
 def _tunable(setup: Setup, on: str, padded: int, small: _Layer, large: _Layer) -> Tunable:
     x, weight, scale = large
     in_use = choose_linear_tiles(len(x), len(weight), weight.dtype, setup.device)
-    calls: dict[LinearTiles, Call] = {}
-
-    def run_large(choice: Choice) -> torch.Tensor:
-        tiles = LinearTiles(**choice)
-        if tiles not in calls:
-            # Of other candidates' graphs none is needed again.
-            calls.clear()
-            calls[tiles] = recorded(lambda: _run(large, tiles), setup.device)
-        return calls[tiles]()
-
     return Tunable(
         op=table_of(len(x)),
         width=padded,
@@ -74,8 +64,8 @@ def _tunable(setup: Setup, on: str, padded: int, small: _Layer, large: _Layer) -
         candidates=_candidates(in_use, len(x), weight.element_size()),
         expected=few_rows_linear(*small, impl="reference"),
         tolerance=_TOLERANCE,
-        small=lambda choice: _run(small, LinearTiles(**choice)),
-        large=run_large,
+        small=partial(_run, small),
+        large=partial(_run, large),
     )
 
 
@@ -103,5 +93,6 @@ def _layer(
     return x, values, scale.flatten()
 
 
-def _run(layer: _Layer, tiles: LinearTiles) -> torch.Tensor:
+def _run(layer: _Layer, choice: Choice) -> torch.Tensor:
+    tiles = replace(LinearTiles(**choice), alone=0)
     return few_rows_linear(*layer, impl="triton", tiles=tiles)
