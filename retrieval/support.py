@@ -28,6 +28,10 @@ _QUOTES = 5
 """Quotes whose likelihood tells of the whole answer."""
 _NAMED_SUPPORT = 0.9
 """Support of a question about a clause that exists."""
+_DOUBT = 0.8
+"""Share of the doubt by a matter's own wording that counts against a plain question: of 0.6, 0.7,
+0.8, 0.9 and 1 refused and false 0.81/0.10, 0.84/0.11, 0.86/0.12, 0.87/0.14 and 0.90/0.16 on plain
+questions that were left out, see docs/benchmarks/retrieval.md."""
 _NEAR_SUPPORT = 0.6
 """Support of a quote that repeats the question or holds what it names (see `near`)."""
 
@@ -109,17 +113,19 @@ def _learned_odds(
     hits: Sequence[Hit],
     sentences: Sequence[Sentence],
 ) -> float:
-    """Log odds that the document answers for a learned matter, by the question's own wording or by
-    the matter's, whichever doubts more: the model was fitted on the matters' wording, and the few
-    words of "Is the supply exclusive?" stand in most contracts."""
+    """Log odds that the document answers for a learned matter, by the question's own wording and
+    by the matter's. The model was fitted on the matters' wording, and the few words of "Is the
+    supply exclusive?" stand in most contracts: where the matter's wording doubts more, most of the
+    doubt counts."""
     likely = [one.likely or 0.0 for one in sentences]
-    wordings = [found]
-    if cues.asked:
-        wordings.append(features(index, _asked(cues.asked), hits, sentences))
-    return min(
-        model.answer.odds(learned_features(one, cues, len(index.chunks), likely))
-        for one in wordings
-    )
+
+    def odds(wording: Mapping[str, float]) -> float:
+        return model.answer.odds(learned_features(wording, cues, len(index.chunks), likely))
+
+    own = odds(found)
+    if not cues.asked:
+        return own
+    return own + _DOUBT * min(0.0, odds(features(index, _asked(cues.asked), hits, sentences)) - own)
 
 
 @lru_cache(maxsize=256)

@@ -6,12 +6,11 @@ from functools import lru_cache
 
 import pytest
 
+from retrieval import support
 from retrieval.chunk import split
 from retrieval.clauses import outline
 from retrieval.index import SearchIndex
 from retrieval.plan import find_evidence
-from retrieval.query import read_question
-from retrieval.support import judge
 from retrieval.types import Document, DocumentPage
 
 DEALERSHIP = """DEALER AGREEMENT
@@ -116,11 +115,11 @@ def test_a_plain_question_about_what_is_there_is_answered(
     assert words in text[best.start : best.end]
 
 
-def test_the_wording_of_the_matter_can_only_lower_support() -> None:
+def test_the_wording_of_the_matter_can_only_lower_support(monkeypatch: pytest.MonkeyPatch) -> None:
     index = index_of(DEALERSHIP)
-    for question in ("What is the termination fee?", "When does the agreement end?"):
-        evidence = find_evidence(index, question)
-        cues = index.cues(read_question(question))
-        assert cues.strength == 1.0
-        asked = judge(index, read_question(cues.asked), evidence.hits, evidence.sentences)
-        assert evidence.support <= asked[0] + 1e-9
+    questions = ("What is the termination fee?", "When does the agreement end?")
+    both = [find_evidence(index, question).support for question in questions]
+    monkeypatch.setattr(support, "_DOUBT", 0.0)
+    own = [find_evidence(index, question).support for question in questions]
+    assert all(one <= other for one, other in zip(both, own, strict=True))
+    assert both[0] < 0.5 < own[0]
