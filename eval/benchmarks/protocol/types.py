@@ -52,7 +52,7 @@ class RequestRecord:
 
     `arrival` is counted from the beginning of the cell. Of the document's tokens `computed` went
     through the model for this request (some twice, where pages had to make room), `reused` were
-    there when it was read. `read_for` are those computed for each question.
+    there when it was read (None: it was not). `read_for` are those computed for each question.
     """
 
     name: str
@@ -64,13 +64,13 @@ class RequestRecord:
     arrival: float | None = None
     times: Mapping[str, Bound] | None = None
     computed: int = 0
-    reused: int = 0
+    reused: int | None = None
     read_for: Mapping[str, int] | None = None
 
     @property
     def read_again(self) -> int:
         """Tokens that went through the model more than once."""
-        return max(self.computed + self.reused - self.tokens, 0)
+        return max(self.computed + (self.reused or 0) - self.tokens, 0)
 
     def fields(self) -> Fields:
         """The request for the record."""
@@ -107,16 +107,16 @@ class CellRecord:
     @property
     def reuse_rate(self) -> float | None:
         """Reused tokens of those of the documents that were read, 0 to 1."""
-        done = [one for one in self.records if one.status == "done"]
-        tokens = sum(one.tokens for one in done)
-        return sum(one.reused for one in done) / tokens if tokens else None
+        read = [(one.tokens, one.reused) for one in self.records if one.reused is not None]
+        tokens = sum(length for length, _ in read)
+        return sum(reused for _, reused in read) / tokens if tokens else None
 
     @property
     def label(self) -> str:
         """What the cell was by measurement."""
         rate = self.reuse_rate
         if rate is None:
-            return "nothing done"
+            return "nothing read"
         return "mixed" if rate else "cold"
 
     def fields(self) -> Fields:

@@ -28,7 +28,7 @@ from eval.benchmarks.protocol.bounds import Bound
 from eval.benchmarks.protocol.types import Planned, RequestRecord, Status
 
 _log = logging.getLogger(__name__)
-POLL_S = 0.25
+POLL_S = 1.0
 """How often a client that waits for a document looks whether its time is over."""
 ROLES = ("any", "grounded", "warm")
 """Of the three questions."""
@@ -116,7 +116,7 @@ class Visit:
             for asked in self._open.values():
                 asked.stream.close()
         computed = 0 if self._ticket is None else self._ticket.progress().computed_tokens
-        reused = 0
+        reused = None
         if self._computed_first is not None:
             reused = max(self._planned.tokens - self._computed_first, 0)
         if not self._planned.kept:

@@ -173,11 +173,11 @@ def test_a_dense_arm_has_the_same_documents_as_one_block_and_keeps_none(engine: 
 
 def record(
     name: str, kind: Kind, any_ms: float, *, at_least: bool = False, status: Status = "done",
-    reused: int = 0,
+    reused: int | None = 0,
 ) -> RequestRecord:  # fmt: skip
     times = {metric: Bound(any_ms, at_least) for metric in ("ttft_any", "ttft_grounded")}
     return RequestRecord(
-        name, kind, 1000, False, status, times=times, computed=1000 - reused, reused=reused
+        name, kind, 1000, False, status, times=times, computed=1000 - (reused or 0), reused=reused
     )
 
 
@@ -189,7 +189,7 @@ def cell(arm: str, number: int, *records: RequestRecord, name: str = "mixed") ->
 def test_ratios_are_taken_within_a_round_and_failures_have_no_time() -> None:
     cells = []
     for number, scale in enumerate((1.0, 2.0, 4.0), 1):
-        failed = record("f", "long", 9e9, status="failed")
+        failed = record("f", "long", 9e9, status="failed", reused=None)
         unsent = RequestRecord("n", "long", 1000, False, "not sent")
         own = [record("a", "long", 10 * scale), record("b", "short", 5 * scale, reused=500)]
         cells.append(cell("full", number, *own, failed, unsent))
@@ -225,6 +225,11 @@ def test_a_cold_cell_that_met_pages_is_not_called_cold() -> None:
     met = cell("full", 1, record("a", "short", 1.0, reused=10), name="cold")
     assert met.label == "mixed"
     assert cell("full", 1, record("a", "short", 1.0), name="cold").label == "cold"
-    assert cell("full", 1, record("a", "short", 1.0, status="failed")).label == "nothing done"
+    unread = RequestRecord("a", "short", 1000, False, "unfinished", computed=500)
+    assert unread.read_again == 0
+    assert cell("full", 1, unread).label == "nothing read"
+    # How much of it was there is known of those that were read.
+    half = record("b", "short", 1.0, reused=500)
+    assert cell("full", 1, unread, half).reuse_rate == 0.5
     text = show_protocol({"results": summarise([met])})
     assert "full, cold: measured as mixed" in text
