@@ -65,8 +65,10 @@ def tunables(setup: Setup, dtype: torch.dtype, sizes: Sizes | None = None) -> It
         every = product((64, 128), (32, 64, 128), (4, 8), (2, 3))
         choices = [dict(zip(names, values, strict=True)) for values in every]
         yield _tunable(setup, dtype, sizes, shape, "triton", asdict(in_use), choices)
+        if shape.head_dim not in HOPPER_WIDTHS:
+            continue
         card, hopper = card_of(setup.device), choose_hopper_tiles(width, dtype, setup.device)
-        if hopper is None and width in HOPPER_WIDTHS and card and card.capability == (9, 0):
+        if hopper is None and card and card.capability == (9, 0):
             hopper = HopperTiles(2, 64, 2, *_REGISTERS[2])
         if hopper is not None:
             choices = [
