@@ -17,8 +17,9 @@ from backend.engine_config import EngineConfig
 from backend.stream import TokenStream
 from backend.ticket import ReadTicket
 from backend.types import DocumentTokens, Request
+from eval.benchmarks.engine_settings import EngineChoice
 from eval.benchmarks.mixed.load import LoadShape
-from eval.benchmarks.protocol.arms import ARMS, Arm
+from eval.benchmarks.protocol.arms import ARMS, Arm, arm_config
 from eval.benchmarks.protocol.cell import run_cell
 from eval.benchmarks.protocol.load import LoadMaker
 from eval.benchmarks.protocol.types import CellRecord, RequestRecord
@@ -219,6 +220,23 @@ def test_a_document_larger_than_the_pool_fails_alone(tiny_llama: Path) -> None:
             assert one.status == "failed" and "RequestTooLarge" in one.fault
         else:
             assert one.status == "done", one.fault
+
+
+@pytest.mark.parametrize("arm", [FULL, ARMS["evidence_last"], ARMS["first_come"], DENSE])
+def test_documents_that_do_not_fit_together_are_all_served(tiny_llama: Path, arm: Arm) -> None:
+    engine = open_engine(tiny_llama)
+    pages = 1024 // PAGE_TOKENS * 3 // 2
+    config = replace(engine.settings, kv_budget=pages * engine.kv_page_bytes)
+    engine.close()
+    engine = Engine.open(arm_config(arm, config, EngineChoice(), 1024))
+    try:
+        load = LoadMaker(engine, LONG, arm, 100).round(0)
+        cells = [send(engine, load.cold, arm), send(engine, load.mixed, arm)]
+    finally:
+        engine.close()
+    for one in (record for cell in cells for record in cell.records):
+        assert one.status == "done", one.fault
+        assert one.computed + (one.reused or 0) >= one.tokens
 
 
 def test_an_engine_that_hangs_ends_the_cell(engine: Engine) -> None:
