@@ -27,7 +27,8 @@ def protocol(
     arms: Annotated[
         str | None,
         typer.Option(
-            help="full,dense:mixed: those arms, the second in one cell [all].", show_default=False
+            help="full,dense:mixed: those arms, the second in one cell (default: all).",
+            show_default=False,
         ),
     ] = None,
     cells: Annotated[str, typer.Option(help="cold, mixed or both.")] = "cold,mixed",
@@ -37,10 +38,11 @@ def protocol(
     ] = None,
     concurrency: Annotated[int | None, typer.Option(min=1, help="Requests at a time.")] = None,
     rounds: Annotated[
-        int | None, typer.Option(min=1, help="Rounds; results are medians [5, cpu: 1].")
+        int | None, typer.Option(min=1, help="Rounds; results are medians (default: 5, cpu: 1).")
     ] = None,
     other_rounds: Annotated[
-        int | None, typer.Option(min=1, help="Rounds of the arms other than full [as many].")
+        int | None,
+        typer.Option(min=1, help="Rounds of the arms other than full (default: as many)."),
     ] = None,
     limit: Annotated[
         float, typer.Option(min=0.1, help="Seconds after which a cell is cut, but for full's.")
@@ -60,7 +62,7 @@ def protocol(
     kv_budget: BudgetOption = None,
     kv_format: Annotated[
         str | None,
-        typer.Option(help="Format of the KV pages [the settings'].", show_default=False),
+        typer.Option(help="Format of the KV pages (default: the settings').", show_default=False),
     ] = None,
     shape: ShapeOption = None,
     linear_format: LinearOption = None,
