@@ -68,6 +68,9 @@ class Settings(BaseSettings):
     few_rows: FewRows | None = None
     """Which layers of a GPU have a kernel of their own for the few rows of a step of decoding: none
     (library), those in fp8, or all; None leaves the choice to the engine."""
+    overlapped_launches: bool | None = None
+    """Whether the kernels of a step overlap on a GPU that can; None leaves the choice to the
+    engine."""
     device_draws: bool | None = None
     """Whether a GPU draws the tokens of answers that are sampled; None leaves the choice to the
     engine."""
@@ -147,6 +150,10 @@ class Settings(BaseSettings):
     """How long a writer waits for the database."""
     drain_s: float = Field(default=20.0, ge=0)
     """How long running answers may go on after SIGTERM or Ctrl-C."""
+    stream_grace_s: float = Field(default=0.5, ge=0)
+    """How long an answer goes on whose last reader has left: who lost the connection may come back.
+    A server hears of a lost connection late or never, so who is known to have left mostly meant
+    to."""
     engine_stall_s: float = Field(default=120.0, gt=0)
     """An engine that is at one step for longer hangs, as far as /readyz is concerned: a step takes
     seconds at most, on a slow CPU too."""

@@ -36,6 +36,8 @@ class EngineConfig:
     memory, or of what a GPU has free once the weights are there; 0 of that is 40% or 70%. `threads`
     0 leaves torch's own choice. `max_waiting` bounds the queue of requests, `prefill_chunk`
     (tokens) the length of one step.
+    With `overlapped_launches` the kernels of a step overlap on a GPU that can (see
+    `backend.ops.overlap`), for all engines of the process; off until it was measured there.
     With `device_draws` a GPU draws the tokens of requests that sample; without, which is the
     default until it was measured there, the host does.
     `guessed_tokens` are guessed at a time when one request decodes greedily, 0 guesses none, None
@@ -76,6 +78,7 @@ class EngineConfig:
     threads: int = 0
     max_waiting: int = 128
     prefill_chunk: int = 512
+    overlapped_launches: bool = False
     device_draws: bool = False
     guessed_tokens: int | None = None
     read_tokens: int = 0

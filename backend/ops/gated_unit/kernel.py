@@ -8,6 +8,8 @@ import torch
 import triton
 import triton.language as tl
 
+from backend.ops.overlap import launch_options
+from backend.ops.overlap.kernel import wait_for_others
 from backend.ops.tuning.warps import choose_warps
 
 STRETCH = 1024
@@ -28,6 +30,7 @@ def gated_unit(both: torch.Tensor, warps: int | None = None) -> torch.Tensor:
         WIDTH=width,
         STRETCH=stretch,
         num_warps=warps or warps_of(stretch, both.dtype, both.device),
+        **launch_options(both.device),
     )
     return out
 
@@ -38,7 +41,8 @@ def warps_of(stretch: int, dtype: torch.dtype, device: torch.device) -> int:
 
 
 @triton.jit
-def _gated_kernel(both, out, WIDTH: tl.constexpr, STRETCH: tl.constexpr):
+def _gated_kernel(both, out, WIDTH: tl.constexpr, STRETCH: tl.constexpr, OVERLAP: tl.constexpr):
+    wait_for_others(OVERLAP)
     row = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * STRETCH + tl.arange(0, STRETCH)
     inside = column < WIDTH
