@@ -95,3 +95,11 @@ def test_equal_parts_are_nearly_a_share() -> None:
     assert holds("双方的投资应当相等。", ("percent",)) == pytest.approx(0.6)
     assert holds("each party contributes one half", ("percent",)) == pytest.approx(0.6)
     assert holds("双方应当按时投资。", ("percent",)) == 0.0
+
+
+def test_the_blank_of_a_form_stands_for_its_number() -> None:
+    assert holds("租期为__年，自交付之日起。", ("duration",)) == 1.0
+    assert holds("租期为(  )个月。", ("duration",)) == 1.0
+    assert holds("租金每月××元。", ("amount",)) == 1.0
+    assert holds("within ____ days after delivery", ("duration",)) == 1.0
+    assert holds("租期由双方另行约定。", ("duration",)) == 0.0
