@@ -59,6 +59,7 @@ class AnswerRun:
         self._events: list[AnswerEvent] = []
         self._notify: set[Callable[[], None]] = set()
         self._lonely_since: float | None = time.monotonic()
+        self.was_followed = False
         self._finished_at: float | None = None
         self._done = threading.Event()
         self.timeline = Timeline()
@@ -97,6 +98,7 @@ class AnswerRun:
         with self._lock:
             self._notify.add(notify)
             self._lonely_since = None
+            self.was_followed = True
         try:
             yield
         finally:
@@ -106,7 +108,7 @@ class AnswerRun:
                     self._lonely_since = time.monotonic()
 
     def lonely_for(self) -> float:
-        """Seconds since the last follower left; 0 while there is one."""
+        """Seconds since the last follower left, or since the run began; 0 while there is one."""
         since = self._lonely_since
         return 0.0 if since is None else time.monotonic() - since
 

@@ -1,9 +1,10 @@
 """Runs of questions: worker threads ask, followers read the buffered events.
 
 A run outlives the connection that started it, so that a reader can come back (by event id) and
-another client can cancel it. A run that nobody follows is cancelled after `grace_seconds`. It does
-not know HTTP, and forgets a finished run after `keep_seconds`: what must last is saved to the
-database as messages of the run's conversation (the run's id is that of the answer's message).
+another client can cancel it. A run whose last follower has left is cancelled after `grace_seconds`,
+one that never had any after `FIRST_FOLLOWER_S`. It does not know HTTP, and forgets a finished run
+after `keep_seconds`: what must last is saved to the database as messages of the run's conversation
+(the run's id is that of the answer's message).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from app.documents import LoadedDocument
 from app.errors import AppError, NoNewWork, NotFound, TooManyQuestions
 from app.events import AnswerCompleted, AnswerEvent, AnswerFailed
 from app.gate import STOPPING
+from app.pace import Stopped
 from app.questions import Question
 from app.readiness import make_known
 from app.types import Answer, Turn
@@ -45,6 +47,10 @@ _NOT_WAITED = DocumentWarning(
     "Too many questions wait for their documents to be read, so this answer was not kept until "
     "then. Ask again when the document is read.",
 )
+
+
+FIRST_FOLLOWER_S = 5.0
+"""On a busy machine the reply that follows a run comes some time after the run."""
 
 
 class Asker(Protocol):
@@ -81,7 +87,7 @@ class AnswerRuns:
         *,
         workers: int = WORKERS,
         queue_limit: int = 32,
-        grace_seconds: float = 5.0,
+        grace_seconds: float = 0.5,
         keep_seconds: float = 600.0,
         several_owners: bool = False,
         admit: Callable[[], None] = lambda: None,
@@ -302,6 +308,8 @@ class AnswerRuns:
                     run.publish(event)
                 if run.finished:
                     break
+        except Stopped:
+            self._fail(run, stopped(run))
         except (AppError, RetrievalError, BackendError) as error:
             self._fail(run, AnswerFailed(code_of(error), str(error)))
         except Exception as error:
@@ -364,8 +372,12 @@ class AnswerRuns:
                 if run.finished_for() > self._keep_seconds:
                     with self._changed:
                         del self._runs[run.id]
-                elif not run.finished and run.lonely_for() > self._grace_seconds:
+                elif not run.finished and run.lonely_for() > self._grace_of(run):
                     self._stop(run, CANCELLED)
+
+    def _grace_of(self, run: AnswerRun) -> float:
+        first = 0.0 if run.was_followed else FIRST_FOLLOWER_S
+        return max(self._grace_seconds, first)
 
     def _until_due(self, longest: float) -> float:
         """Seconds until the next deadline, `longest` at most."""

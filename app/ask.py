@@ -40,6 +40,7 @@ from app.framework import (
     will_be_read,
 )
 from app.opening import open_answer, open_list, tell
+from app.pace import Stopped, check
 from app.phrasing import NO_PHRASING, Phrasing, phrase
 from app.refusal import nearest, refusal
 from app.rerank import rerank
@@ -83,9 +84,9 @@ def ask(
     tells. `search` finds the evidence; an evaluation puts controls in its place. `until_read`: an
     answer that comes while its documents are being read is told as a framework, and confirmed or
     revised when they are; otherwise it ends at once and says that reading goes on. Raises
-    BadQuestion before the first event for a question that is empty or too long, and lets
-    retrieval's errors through. An error of the engine leaves the quoted answer standing and is told
-    as a warning.
+    BadQuestion before the first event for a question that is empty or too long, Stopped when it is
+    `cancelled` before anything was quoted, and lets retrieval's errors through. An error of the
+    engine leaves the quoted answer standing and is told as a warning.
     """
     started = time.perf_counter()
     question = validate_question(question)
@@ -117,7 +118,10 @@ def ask(
         elif not is_whole(read):
             answer = yield from leave_unsettled(answer, read)
         else:
-            answer = yield from settle(answer, draft(preliminary=False))
+            try:
+                answer = yield from settle(answer, draft(preliminary=False))
+            except Stopped:
+                answer = cut_short(answer, read)
     yield CoverageChanged(answer.coverage)
     yield AnswerCompleted(answer)
 
@@ -137,8 +141,15 @@ def _draft(
     preliminary: bool,
 ) -> Generator[AnswerEvent, None, Answer]:
     """Search, quote, phrase; returns the answer. `preliminary`: somebody else says that reading
-    goes on."""
-    found = find_parts(search, documents, question)
+    goes on. Raises Stopped."""
+
+    def searched(where: Sequence[LoadedDocument], what: str) -> Found:
+        # Of twenty questions that were left, each search is as long as all of them take together.
+        check(stop.is_set)
+        return search(where, what)
+
+    found = find_parts(searched, documents, question)
+    check(stop.is_set)
     absent = missing_clauses(documents, question)
     opening = open_list(documents, question, language, options)
     if not (opening.places if opening else found.answerable and not absent):
@@ -155,6 +166,7 @@ def _draft(
     if opening is None:
         if options.backtrack:
             found = look_again(found, documents, question)
+            check(stop.is_set)
         if options.rerank:
             found = rerank(engine, found, documents, question)
         opening = open_answer(found, documents, question, language, options)

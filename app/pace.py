@@ -1,4 +1,5 @@
-"""When a job looks up from its work: to report progress, and to stop when it is told to."""
+"""When a job or an answer looks up from its work: to report progress, and to stop when it is told
+to."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ PROGRESS_S = 0.5
 
 
 class Stopped(Exception):
-    """The job was cancelled or the program is stopping; the caller knows which."""
+    """It was cancelled or the program is stopping; the caller knows which."""
 
 
 class Throttle:
@@ -30,7 +31,7 @@ class Throttle:
 
 
 def check(stopping: Callable[[], bool]) -> None:
-    """Raises Stopped when the job should stop."""
+    """Raises Stopped when it should stop."""
     if stopping():
         raise Stopped
 

@@ -3,12 +3,12 @@
     python -m scripts.soak --cancels 1000 --askers 64 --minutes 10 --out soak.json
 
 A server of its own on an empty folder; `--documents` contracts are made from the English sample,
-each with a salt in every clause so that none shares KV with another. First the cancels: half of
-them streams, half JSON, each left after a random time up to `--patience` seconds (a third by the
-cancel address, the others by closing the connection), in batches; after a batch the time until no
-answer is running or waiting is taken, and the KV pages in use are compared with those before. Then
-the askers: status codes, 429 with and without Retry-After, memory of the server (RSS) every five
-seconds.
+each with a salt in every clause so that none shares KV with another. First the cancels, in batches:
+each request is left after a random time up to `--patience` seconds, in one batch by closing the
+connection of a JSON request, in the next by closing a stream, in the third by the cancel address;
+after a batch the time until no answer is running or waiting is taken, and in the end the KV pages
+in use are compared with those before. Then the askers: status codes, 429 with and without
+Retry-After, memory of the server (RSS) every five seconds.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import statistics
 import sys
 import tempfile
 import threading
@@ -42,6 +43,8 @@ QUESTIONS = (
     "How long is the Initial Term?",
 )
 BATCH = 20
+WAYS = ("json", "stream", "cancel")
+"""How a batch leaves."""
 ANSWERS = "/api/v1/answers"
 
 
@@ -73,12 +76,13 @@ def busy(http: httpx.Client) -> float:
     return now["fineprint_answers_running"] + now["fineprint_answers_waiting"]
 
 
-def leave(http: httpx.Client, documents: list[str], rng: random.Random, patience: float) -> str:
+def leave(
+    http: httpx.Client, documents: list[str], rng: random.Random, patience: float, way: str
+) -> str:
     """One request that is left at a random point; how it ended."""
-    stream, by_address = rng.random() < 0.5, rng.random() < 1 / 3
     body = {"question": rng.choice(QUESTIONS), "document_ids": [rng.choice(documents)]}
     delay = rng.uniform(0.0, patience)
-    if not stream:
+    if way == "json":
         try:
             http.post(ANSWERS, json=body, timeout=delay + 0.001)
         except httpx.TimeoutException:
@@ -90,7 +94,7 @@ def leave(http: httpx.Client, documents: list[str], rng: random.Random, patience
             return str(reply.status_code)
         for _ in reply.iter_lines():
             if time.monotonic() - started >= delay:
-                if by_address:
+                if way == "cancel":
                     http.post(f"{reply.headers['location']}/cancel")
                     return "cancelled"
                 return "left"
@@ -101,27 +105,31 @@ def cancels(url: str, documents: list[str], args: argparse.Namespace) -> dict[st
     """Leaves `args.cancels` requests and looks what stays."""
     rng = random.Random(args.seed)
     ends: Counter[str] = Counter()
-    settled: list[float] = []
+    settled: dict[str, list[float]] = {way: [] for way in WAYS}
     with httpx.Client(base_url=url, timeout=60, trust_env=False) as http:
         before = metrics(http)["fineprint_kv_pages_used"]
         with ThreadPoolExecutor(BATCH) as pool:
             for start in range(0, args.cancels, BATCH):
+                way = WAYS[start // BATCH % len(WAYS)]
                 seeds = [rng.random() for _ in range(min(BATCH, args.cancels - start))]
                 jobs = [
-                    pool.submit(leave, http, documents, random.Random(one), args.patience)
+                    pool.submit(leave, http, documents, random.Random(one), args.patience, way)
                     for one in seeds
                 ]
                 ends.update(job.result() for job in jobs)
                 left = time.monotonic()
                 while busy(http) and time.monotonic() - left < 60:
                     time.sleep(0.02)
-                settled.append(time.monotonic() - left)
+                settled[way].append(time.monotonic() - left)
         after = metrics(http)["fineprint_kv_pages_used"]
-    settled.sort()
     return {
         "requests": args.cancels,
         "ends": dict(ends),
-        "settled_s": {"p50": settled[len(settled) // 2], "max": settled[-1]},
+        "settled_s": {
+            way: {"batches": len(times), "p50": statistics.median(times), "max": max(times)}
+            for way, times in settled.items()
+            if times
+        },
         "pages_before": before,
         "pages_after": after,
     }

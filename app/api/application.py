@@ -55,6 +55,7 @@ def create_app(
         services.library.load,
         services.conversations,
         asker or asker_for(services.settings),
+        grace_seconds=services.settings.stream_grace_s,
         several_owners=services.settings.api_keys == "required",
         admit=services.gate.require_open,
         on_finished=_each(metrics.observe_answer, tracing, partial(answer_spans, services.engine)),

@@ -12,10 +12,12 @@ from typing import Any, cast
 
 import pytest
 
+from app import answers
 from app.answers import AnswerRuns
 from app.attempts import request_ids
 from app.errors import NoNewWork, NotFound, TooManyQuestions
 from app.events import AnswerCompleted, AnswerCreated, AnswerEvent, AnswerFailed
+from app.pace import check
 from app.questions import Question
 from app.types import Answer, AnswerUsage, Coverage, Timings
 
@@ -228,6 +230,29 @@ def test_a_run_without_followers_is_cancelled_after_the_grace(make: Make) -> Non
         pass
     assert run.wait(5) and time.monotonic() - left > 0.25
     assert run.state == "cancelled" and woken.is_set()
+
+
+def test_a_run_that_nobody_follows_yet_is_given_more_time(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "FIRST_FOLLOWER_S", 0.6)
+    runs = make(until_cancelled, grace_seconds=0.05)
+    started = time.monotonic()
+    assert runs.start(QUESTION).wait(8) and time.monotonic() - started >= 0.6
+
+
+def test_one_that_looks_up_from_its_search_is_cancelled(make: Make, notebook: Notebook) -> None:
+    def searching(*_: Any, cancelled: threading.Event, **__: Any) -> Iterator[AnswerEvent]:
+        yield AnswerCreated("", "", "en", ())
+        assert cancelled.wait(10)
+        check(cancelled.is_set)
+
+    runs = make(searching)
+    run = runs.start(QUESTION)
+    wait_for(lambda: run.state == "in_progress")
+    runs.cancel(run.id)
+    assert run.wait(5) and run.state == "cancelled"
+    assert notebook.ends == {run.id: "cancelled"}
 
 
 def test_finished_runs_are_forgotten(make: Make) -> None:

@@ -26,6 +26,7 @@ from app.events import (
     CoverageChanged,
 )
 from app.framework import wait_until_read
+from app.pace import Stopped
 from app.types import AskOptions
 from backend.types import DocumentTokens, ReadProgress
 from retrieval.chunk import split
@@ -206,6 +207,27 @@ def test_an_answer_that_is_stopped_while_it_is_made_again_leaves_the_first_one()
     answer = events[-1].answer  # type: ignore[union-attr]
     assert "".join(one.text for one in only(events, AnswerDelta)) == answer.answer
     assert (answer.status, answer.finish_reason) == ("partial", "cancelled")
+
+
+def test_what_was_left_is_searched_no_further() -> None:
+    stop = threading.Event()
+    searched: list[str] = []
+
+    def search(documents: Sequence[LoadedDocument], question: str) -> Found:
+        searched.append(question)
+        if len(searched) == 2:
+            stop.set()
+        return find(documents, question)
+
+    question = "What is the cap on liability, and how long does the Agreement remain in force?"
+    for _ in range(2):
+        events = ask(
+            cast("Any", ReadingEngine(share=1.0)), [loaded(FIRST)], question, request_id="r",
+            cancelled=stop, search=search,
+        )  # fmt: skip
+        with pytest.raises(Stopped):
+            assert not only(list(events), AnswerDelta)
+        assert len(searched) == 2, "of the whole and its two parts"
 
 
 def test_a_document_that_is_read_on_demand_only_has_no_framework() -> None:

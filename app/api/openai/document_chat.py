@@ -111,7 +111,7 @@ def _has_begun(run: AnswerRun) -> bool:
 async def _whole(reply: _Reply, request: Request, leave: Callable[[], None]) -> Response:
     run = reply.run
     if not await ready_or_left(run, request, lambda: run.finished):
-        leave()
+        await run_in_threadpool(leave)
         return Problem(400, "client_left", "The client closed the connection.")
     outcome = run.outcome
     if isinstance(outcome, AnswerCompleted) and run.state != CANCELLED:

@@ -40,13 +40,15 @@ async def create_answer(
     """Ask a question about documents whose text and index are ready.
 
     A client that leaves before a JSON reply cancels its answer. A stream's answer is cancelled when
-    nobody has followed it for some seconds, so that `GET /answers/{id}/stream` can take it up.
+    nobody has followed it for a moment (FINEPRINT_STREAM_GRACE_S seconds), in which `GET
+    /answers/{id}/stream` can take it up.
     """
     run = await run_in_threadpool(_start, body, services, owner, runs)
     if body.stream or "text/event-stream" in request.headers.get("accept", ""):
         return event_stream(run, after=0)
     if not await finished_or_left(run, request):
-        runs.cancel(run.id)
+        # It writes to the database.
+        await run_in_threadpool(runs.cancel, run.id)
     outcome = run.outcome
     if isinstance(outcome, AnswerFailed):
         return problems.answer_problem(outcome.code, outcome.message)

@@ -39,8 +39,10 @@ QUOTE = "The total price is EUR 1,250,000.00, payable within thirty days."
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """A temporary installation on SQLite."""
-    return Settings(data_dir=tmp_path / "data", max_upload_mb=2, heartbeat_s=0.5)
+    """A temporary installation on SQLite, whose streams may be taken up again on a busy machine."""
+    return Settings(
+        data_dir=tmp_path / "data", max_upload_mb=2, heartbeat_s=0.5, stream_grace_s=5.0
+    )
 
 
 def completed(document_ids: Sequence[str], *, finish_reason: str = "quote") -> Answer:

@@ -110,10 +110,6 @@ def test_clients_that_leave_at_random_points_leave_nothing_behind(
                 continue
             body = asked | {"stream": stream, "until_read": rng.random() < 0.5}
             leave(client, "/api/v1/answers", body, seconds)
-            for run in tuple(application.state.runs._runs.values()):
-                # A stream may be taken up again for some seconds; this one will not be.
-                if not run.finished and stream:
-                    client.post(f"/api/v1/answers/{run.id}/cancel").raise_for_status()
         wait_for(lambda: is_quiet(application, tiny_engine))
         monkeypatch.undo()
         assert tiny_engine.counters.pages_used == before
