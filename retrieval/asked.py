@@ -28,6 +28,8 @@ _QUESTION_WORDING: tuple[tuple[AskedKind, tuple[str, ...]], ...] = (
     )),
     ("percent", (
         r"what percent|percentage|what share|what proportion|interest rate|what rate",
+        r"\b(?:royalty|commission|discount|tax|default) rate\b"
+        r"|\brate of (?:royalty|commission|interest|discount|tax)\b",
         r"by how much|how much more|百分之几|百分之多少|百分比|比例|利率|几成|费率|涨幅",
     )),
     ("amount", (

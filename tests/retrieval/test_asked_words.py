@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retrieval.asked import holds
+from retrieval.asked import asked_kinds, holds
 from retrieval.chunk import split
 from retrieval.clauses import label_at, outline
 from retrieval.index import SearchIndex
@@ -103,3 +103,9 @@ def test_the_blank_of_a_form_stands_for_its_number() -> None:
     assert holds("租金每月××元。", ("amount",)) == 1.0
     assert holds("within ____ days after delivery", ("duration",)) == 1.0
     assert holds("租期由双方另行约定。", ("duration",)) == 0.0
+
+
+def test_a_rate_of_royalty_is_a_share_and_an_hourly_rate_is_not() -> None:
+    assert asked_kinds("what is the royalty rate?") == ("percent",)
+    assert asked_kinds("at which rate of interest is it paid?") == ("percent",)
+    assert "percent" not in asked_kinds("what is the hourly rate?")
