@@ -82,6 +82,21 @@ def ours(shape: Shape, sweep: bool) -> dict[str, object]:
     return found
 
 
+def in_e4m3(shape: Shape) -> dict[str, object]:
+    """The Triton kernel with products in e4m3, by its tiles. Errors are against the reference of
+    16-bit inputs, so that they are what e4m3 costs."""
+    problem = make_problem(shape)
+    found: dict[str, object] = {}
+    for tiles in TILES[shape.width]:
+
+        def call(tiles: Tiles = tiles) -> torch.Tensor:
+            return problem.run("triton", tiles, fp8=True)
+
+        error = problem.error(call())
+        found[f"triton e4m3 {tiles}"] = line(seconds(call, 7, 1), problem.flops, error)
+    return found
+
+
 def environment() -> dict[str, object]:
     """Hardware and versions."""
     properties = torch.cuda.get_device_properties(0)
@@ -102,7 +117,7 @@ def main() -> None:
     """See the module."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--parts", default="ours,flex,dense")
+    parser.add_argument("--parts", default="ours,flex,dense", help="also e4m3")
     parser.add_argument("--shapes", default="0,1,2,3", help="indices of the shapes")
     parser.add_argument("--sweep", action="store_true", help="other tile sizes too")
     arguments = parser.parse_args()
@@ -126,6 +141,7 @@ def main() -> None:
     }
     parts: dict[str, Callable[[Shape], dict[str, object]]] = {
         "ours": lambda shape: ours(shape, arguments.sweep),
+        "e4m3": in_e4m3,
         "flex": lambda shape: {"flex": time_flex(shape)},
         "dense": lambda shape: {"cudnn dense": time_dense(shape)},
     }

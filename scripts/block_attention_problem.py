@@ -56,7 +56,9 @@ class Problem:
         """Operations of the scores that the mask leaves."""
         return 4 * self.q.shape[2] * self.q.shape[1] * self.plan.scores
 
-    def run(self, impl: Implementation, tiles: Tiles | None = None) -> torch.Tensor:
+    def run(
+        self, impl: Implementation, tiles: Tiles | None = None, *, fp8: bool = False
+    ) -> torch.Tensor:
         """One call of the op."""
         return block_attention(
             self.q,
@@ -68,6 +70,7 @@ class Problem:
             sin=self.sin,
             impl=impl,
             tiles=tiles,
+            fp8=fp8,
         )
 
     def error(self, out: torch.Tensor, indices: tuple[int, ...] = (0, 1, -1)) -> float:

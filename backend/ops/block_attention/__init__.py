@@ -48,6 +48,7 @@ def block_attention(
     sin: torch.Tensor,
     impl: Implementation,
     tiles: Tiles | HopperTiles | None = None,
+    fp8: bool = False,
 ) -> torch.Tensor:
     """What each query reads, [tokens, heads, d] in the dtype of q.
 
@@ -59,14 +60,22 @@ def block_attention(
     capability 9.0, 16-bit elements and d of 64 or 128. `tiles` replaces the tuned tile sizes, with
     `HopperTiles` for "hopper" and `Tiles` for "triton". Raises ValueError for shapes that don't
     fit.
+
+    With `fp8` queries, keys (after rotation) and values are rounded to e4m3, each row of a head
+    with a power of two as its scale, so that no row is rounded otherwise because of another; not
+    with "hopper". Where the GPU multiplies e4m3, a weight of the softmax is rounded to it too, and
+    the sums of one tile are those of its tensor cores, which have fewer bits than float32 on
+    Hopper; from tile to tile they are float32. It has not run on a GPU yet, and nothing uses it.
     """
     _check(q, k, v, plan, extra, cos, sin)
     if impl == "reference":
-        return reference.block_attention(q, k, v, plan, extra, cos, sin)
+        return reference.block_attention(q, k, v, plan, extra, cos, sin, fp8)
     # Triton decides at import whether it compiles or interprets, and is there on Linux only.
     if impl == "hopper":
         if isinstance(tiles, Tiles):
             raise ValueError("the Hopper kernel takes HopperTiles")
+        if fp8:
+            raise ValueError("the Hopper kernel has no e4m3: take the Triton kernel")
         from backend.ops.block_attention import hopper
 
         return hopper.block_attention(q, k, v, plan, extra, cos, sin, tiles)
@@ -75,8 +84,9 @@ def block_attention(
     from backend.ops.block_attention import kernel
 
     if tiles is None:
-        tiles = choose_tiles(1 << (q.shape[2] - 1).bit_length(), q.dtype, q.device)
-    return kernel.block_attention(q, k, v, plan, extra, cos, sin, tiles)
+        kind = torch.float8_e4m3fn if fp8 else q.dtype
+        tiles = choose_tiles(1 << (q.shape[2] - 1).bit_length(), kind, q.device)
+    return kernel.block_attention(q, k, v, plan, extra, cos, sin, tiles, fp8)
 
 
 def choose_implementation(width: int, dtype: torch.dtype, device: torch.device) -> Implementation:

@@ -17,12 +17,20 @@ import torch
 import triton
 import triton.language as tl
 
-from backend.ops.block_attention.pack import pack
+from backend.ops.block_attention.pack import pack, pack_e4m3, row_scale
 from backend.ops.block_attention.plan import ReadPlan
 from backend.ops.block_attention.tiles import Tiles
+from backend.ops.page_codec.codes import codes_of, numbers_of
+from backend.ops.page_codec.decode import native_fp8
 
 _GRID_LIMIT = 65_535
 """Most blocks of one launch: CUDA's limit on the third dimension of a grid."""
+
+_LEAST_NATIVE = 32
+"""What a product in e4m3 sums over at least."""
+
+_WEIGHT = tl.constexpr(256.0)
+"""A weight of 1 in e4m3: so smaller ones have all their bits down to 2 ** -14."""
 
 
 def block_attention(
@@ -34,11 +42,16 @@ def block_attention(
     cos: torch.Tensor,
     sin: torch.Tensor,
     tiles: Tiles,
+    fp8: bool,
 ) -> torch.Tensor:
     """See the package. Raises ValueError for more blocks than one launch takes."""
     if len(plan.blocks) > _GRID_LIMIT:
         raise ValueError(f"{len(plan.blocks)} blocks in one launch; at most {_GRID_LIMIT}")
-    keys, values = pack(k, v, plan, extra, cos, sin)
+    scales = cos
+    if fp8:
+        keys, values, scales = pack_e4m3(k, v, plan, extra, cos, sin)
+    else:
+        keys, values = pack(k, v, plan, extra, cos, sin)
     heads, width = q.shape[1:]
     kv_heads, rows, padded = keys.shape
     group = heads // kv_heads
@@ -48,6 +61,7 @@ def block_attention(
         q,
         keys,
         values,
+        scales,
         out,
         plan.table,
         cos,
@@ -65,6 +79,9 @@ def block_attention(
         PADDED=padded,
         ROWS=tiles.rows,
         KEYS=tiles.keys,
+        KV_HEADS=kv_heads,
+        FP8=fp8,
+        NATIVE=native_fp8(q.device) and min(tiles.keys, padded) >= _LEAST_NATIVE,
         num_warps=tiles.warps,
         num_stages=tiles.stages,
     )
@@ -76,6 +93,7 @@ def _attention_kernel(
     q,
     keys,
     values,
+    scales,
     out,
     table,
     cos,
@@ -93,6 +111,9 @@ def _attention_kernel(
     PADDED: tl.constexpr,
     ROWS: tl.constexpr,
     KEYS: tl.constexpr,
+    KV_HEADS: tl.constexpr,
+    FP8: tl.constexpr,
+    NATIVE: tl.constexpr,
 ):
     # The longest tiles start first: later blocks see more anchors, later tokens more of a block.
     tile = tl.num_programs(0) - 1 - tl.program_id(0)
@@ -122,9 +143,19 @@ def _attention_kernel(
     turn_c = tl.load(cos + angle * cos_row + column[None, :], mask=inside, other=0.0)
     turn_s = tl.load(sin + angle * sin_row + column[None, :], mask=inside, other=0.0)
     # exp2 is what the hardware has: log2(e) goes into the queries with the scale.
-    asked = ((plain * turn_c + shifted * turn_s) * scale).to(q.dtype.element_ty)
+    asked = plain * turn_c + shifted * turn_s
+    asked_scale = tl.full([ROWS], scale, tl.float32)
+    if FP8:
+        step = row_scale(asked)
+        asked_scale *= step
+        asked = _operand(codes_of(asked, step[:, None], True), NATIVE)
+    else:
+        asked = (asked * scale).to(q.dtype.element_ty)
 
-    base = kv_head * total_rows.to(tl.int64) * PADDED
+    base = kv_head * total_rows.to(tl.int64)
+    value_scales = scales + KV_HEADS * total_rows.to(tl.int64)
+    if FP8:
+        values += base * PADDED
     last_token = tl.minimum((tile * ROWS + ROWS - 1) // GROUP, length - 1)
     prefix_whole = seen // KEYS
     own_whole = (lead + tile * ROWS // GROUP + 1) // KEYS
@@ -141,29 +172,84 @@ def _attention_kernel(
         first_key = tl.where(
             index < prefix_whole, prefix + index * KEYS, own + (index - prefix_whole) * KEYS
         )
-        at = base + (first_key + offset)[:, None].to(tl.int64) * PADDED + column[None, :]
-        scores = tl.dot(asked, tl.trans(tl.load(keys + at)), input_precision="ieee")
+        line = base + first_key + offset
+        scores = _scores(asked, asked_scale, keys, scales, line, column, PADDED, FP8, NATIVE)
         raised = tl.maximum(highest, tl.max(scores, 1))
         weights = tl.exp2(scores - raised[:, None])
         fade = tl.exp2(highest - raised)
         total = total * fade + tl.sum(weights, 1)
         highest = raised
-        value = tl.load(values + at)
-        read = tl.dot(weights.to(value.dtype), value, read * fade[:, None], input_precision="ieee")
+        read *= fade[:, None]
+        if FP8:
+            share = tl.load(value_scales + line)
+            at = column.to(tl.int64)[:, None] * total_rows + (first_key + offset)[None, :]
+            read = _read_codes(weights, read, tl.load(values + at), share, NATIVE)
+        else:
+            value = tl.load(values + line[:, None] * PADDED + column[None, :])
+            read = tl.dot(weights.to(value.dtype), value, read, input_precision="ieee")
     for index in range(masked):
         past = own_whole + index - tail
         first_key = tl.where(index < tail, prefix + prefix_whole * KEYS, own + past * KEYS)
         limit = tl.where(index < tail, seen - prefix_whole * KEYS, lead + token + 1 - past * KEYS)
-        at = base + (first_key + offset)[:, None].to(tl.int64) * PADDED + column[None, :]
-        scores = tl.dot(asked, tl.trans(tl.load(keys + at)), input_precision="ieee")
+        line = base + first_key + offset
+        scores = _scores(asked, asked_scale, keys, scales, line, column, PADDED, FP8, NATIVE)
         scores = tl.where(offset[None, :] < limit[:, None], scores, float("-inf"))
         raised = tl.maximum(highest, tl.max(scores, 1))
         weights = tl.exp2(scores - raised[:, None])
         fade = tl.exp2(highest - raised)
         total = total * fade + tl.sum(weights, 1)
         highest = raised
-        value = tl.load(values + at)
-        read = tl.dot(weights.to(value.dtype), value, read * fade[:, None], input_precision="ieee")
+        read *= fade[:, None]
+        if FP8:
+            share = tl.load(value_scales + line)
+            at = column.to(tl.int64)[:, None] * total_rows + (first_key + offset)[None, :]
+            read = _read_codes(weights, read, tl.load(values + at), share, NATIVE)
+        else:
+            value = tl.load(values + line[:, None] * PADDED + column[None, :])
+            read = tl.dot(weights.to(value.dtype), value, read, input_precision="ieee")
     target = out + place * out_row + head * out_head
     result = (read / total[:, None]).to(out.dtype.element_ty)
     tl.store(target[:, None] + column[None, :], result, mask=inside)
+
+
+@triton.jit
+def _operand(code, NATIVE: tl.constexpr):
+    """Codes of e4m3 as what a product takes; float16 holds all of their numbers."""
+    if NATIVE:
+        return code.to(tl.float8e4nv, bitcast=True)
+    else:
+        return numbers_of(code, True, False).to(tl.float16)
+
+
+@triton.jit
+def _scores(
+    asked,
+    asked_scale,
+    keys,
+    scales,
+    line,
+    column,
+    PADDED: tl.constexpr,
+    FP8: tl.constexpr,
+    NATIVE: tl.constexpr,
+):
+    """Scores [rows, keys] of the keys at the rows `line` of `keys`."""
+    some = tl.load(keys + line[:, None] * PADDED + column[None, :])
+    if FP8:
+        scores = tl.dot(asked, tl.trans(_operand(some, NATIVE)))
+        return scores * (asked_scale[:, None] * tl.load(scales + line)[None, :])
+    else:
+        return tl.dot(asked, tl.trans(some), input_precision="ieee")
+
+
+@triton.jit
+def _read_codes(weights, read, code, share, NATIVE: tl.constexpr):
+    """`read` and what `weights` [rows, keys] read of values with codes [width, keys] and scales
+    `share` [keys], powers of two: divided by the largest they go into the weights as they are."""
+    top = tl.max(share, 0)
+    weights *= (share / top)[None, :]
+    if NATIVE:
+        some = (weights * _WEIGHT).to(tl.float8e4nv)
+        return read + tl.dot(some, tl.trans(_operand(code, True))) * (top / _WEIGHT)
+    else:
+        return read + tl.dot(weights.to(tl.float16), tl.trans(_operand(code, False))) * top

@@ -14,9 +14,16 @@ import triton
 import triton.language as tl
 
 from backend.ops.block_attention.plan import SEGMENT_ROWS, ReadPlan
+from backend.ops.block_attention.reference import LARGEST, SMALLEST
+from backend.ops.page_codec.codes import codes_of
 
 _ROWS = 8
 """Key rows of one program; divides SEGMENT_ROWS."""
+_CODED_ROWS = 32
+"""The same in e4m3: values of a channel are written side by side, a byte each."""
+
+_LARGEST = tl.constexpr(LARGEST)
+_SMALLEST = tl.constexpr(SMALLEST)
 
 
 def pack(
@@ -28,19 +35,54 @@ def pack(
     sin: torch.Tensor,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Rotated keys and values, each [kv_heads, rows, width], width the next power of two."""
-    assert SEGMENT_ROWS % _ROWS == 0
+    size = (k.shape[1], len(plan.source), triton.next_power_of_2(k.shape[2]))
+    keys, values = k.new_empty(size), v.new_empty(size)
+    _launch(k, v, plan, extra, cos, sin, keys, values, None)
+    return keys, values
+
+
+def pack_e4m3(
+    k: torch.Tensor,
+    v: torch.Tensor,
+    plan: ReadPlan,
+    extra: tuple[torch.Tensor, torch.Tensor] | None,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Codes (uint8) of rotated keys [kv_heads, rows, width] and of values [kv_heads, width, rows],
+    and the scales of both, [2, kv_heads, rows] in float32."""
+    heads, rows, width = k.shape[1], len(plan.source), triton.next_power_of_2(k.shape[2])
+    keys = torch.empty((heads, rows, width), dtype=torch.uint8, device=k.device)
+    values = torch.empty((heads, width, rows), dtype=torch.uint8, device=k.device)
+    scales = torch.empty((2, heads, rows), dtype=torch.float32, device=k.device)
+    _launch(k, v, plan, extra, cos, sin, keys, values, scales)
+    return keys, values, scales
+
+
+def _launch(
+    k: torch.Tensor,
+    v: torch.Tensor,
+    plan: ReadPlan,
+    extra: tuple[torch.Tensor, torch.Tensor] | None,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    scales: torch.Tensor | None,
+) -> None:
+    each = _ROWS if scales is None else _CODED_ROWS
+    assert SEGMENT_ROWS % each == 0
     heads, width = k.shape[1:]
     rows = len(plan.source)
-    size = (heads, rows, triton.next_power_of_2(width))
-    keys, values = k.new_empty(size), v.new_empty(size)
     extra_k, extra_v = (k, v) if extra is None else extra
-    _pack_kernel[(rows // _ROWS,)](
+    _pack_kernel[(rows // each,)](
         k,
         v,
         extra_k,
         extra_v,
         keys,
         values,
+        cos if scales is None else scales,
         plan.source,
         plan.position,
         cos,
@@ -59,11 +101,11 @@ def pack(
         plan.extra_rows,
         HEADS=heads,
         WIDTH=width,
-        PADDED=size[2],
-        ROWS=_ROWS,
-        num_warps=2,
+        PADDED=triton.next_power_of_2(width),
+        ROWS=each,
+        FP8=scales is not None,
+        num_warps=2 if scales is None else 4,
     )
-    return keys, values
 
 
 @triton.jit
@@ -74,6 +116,7 @@ def _pack_kernel(
     extra_v,
     keys,
     values,
+    scales,
     source,
     position,
     cos,
@@ -94,6 +137,7 @@ def _pack_kernel(
     WIDTH: tl.constexpr,
     PADDED: tl.constexpr,
     ROWS: tl.constexpr,
+    FP8: tl.constexpr,
 ):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     column = tl.arange(0, PADDED)
@@ -119,7 +163,30 @@ def _pack_kernel(
         other = extra_v + listed[:, None] * extra_v_row + head * extra_v_head
         value = tl.load(own + column[None, :], mask=is_token, other=0.0)
         value += tl.load(other + column[None, :], mask=is_extra, other=0.0)
-        target = (head * rows.to(tl.int64) + row)[:, None] * PADDED + column[None, :]
+        line = head * rows.to(tl.int64) + row
+        target = line[:, None] * PADDED + column[None, :]
         turned = plain * turn_c + shifted * turn_s
-        tl.store(keys + target, turned.to(keys.dtype.element_ty))
-        tl.store(values + target, value)
+        if FP8:
+            scale = row_scale(turned)
+            tl.store(scales + line, scale)
+            tl.store(keys + target, codes_of(turned, scale[:, None], True))
+            # A product in e4m3 wants the values of a channel side by side.
+            scale = row_scale(value.to(tl.float32))
+            tl.store(scales + HEADS * rows.to(tl.int64) + line, scale)
+            target = (head * PADDED + column).to(tl.int64)[None, :] * rows + row[:, None]
+            tl.store(values + target, codes_of(value.to(tl.float32), scale[:, None], True))
+        else:
+            tl.store(keys + target, turned.to(keys.dtype.element_ty))
+            tl.store(values + target, value)
+
+
+@triton.jit
+def row_scale(x):
+    """The smallest power of two with which each row of x [rows, width] fits into e4m3."""
+    faults = tl.sum((x != x).to(tl.int32), 1)
+    peak = tl.max(tl.where(x == x, tl.abs(x), 0.0), 1)
+    least = tl.maximum(peak, _SMALLEST) / _LARGEST
+    scale = ((least.to(tl.int32, bitcast=True) + 0x7FFFFF) & 0x7F800000).to(
+        tl.float32, bitcast=True
+    )
+    return tl.where(faults > 0, float("nan"), scale)

@@ -8,6 +8,11 @@ import torch
 from backend.layers.rope import rotate
 from backend.ops.block_attention.plan import ReadPlan
 
+LARGEST = 448.0
+"""The largest number of e4m3."""
+SMALLEST = 1e-30
+"""A row with nothing larger counts as if it had this."""
+
 
 def block_attention(
     q: torch.Tensor,
@@ -17,6 +22,7 @@ def block_attention(
     extra: tuple[torch.Tensor, torch.Tensor] | None,
     cos: torch.Tensor,
     sin: torch.Tensor,
+    fp8: bool,
 ) -> torch.Tensor:
     """See the package."""
     exact = torch.float64 if q.dtype == torch.float64 else torch.float32
@@ -30,10 +36,16 @@ def block_attention(
         rows = torch.cat((listed.long(), own)).to(q.device)
         new, length = block.last - block.first, len(rows)
         angles = cos[:length, None].to(exact), sin[:length, None].to(exact)
+        given_k, seen_v = keys[rows], values[rows].to(exact)
+        given_q = q[block.first : block.last]
+        if fp8:
+            given_k, given_q = given_k.to(exact), given_q.to(exact)
+            seen_v = in_e4m3(seen_v)
         # The keys are rounded to the cache's dtype after rotation, as every implementation does.
-        seen_k = rotate(keys[rows], *angles).to(exact)
-        seen_v = values[rows].to(exact)
-        asked = rotate(q[block.first : block.last], *(table[-new:] for table in angles)).to(exact)
+        seen_k = rotate(given_k, *angles).to(exact)
+        asked = rotate(given_q, *(table[-new:] for table in angles)).to(exact)
+        if fp8:
+            seen_k, asked = in_e4m3(seen_k), in_e4m3(asked)
         grouped = asked.view(new, kv_heads, heads // kv_heads, width)
         scores = torch.einsum("nhgd,mhd->hgnm", grouped, seen_k) * width**-0.5
         last = torch.arange(length - new, length, device=q.device)
@@ -42,6 +54,15 @@ def block_attention(
         read = torch.einsum("hgnm,mhd->nhgd", weights, seen_v)
         out[block.first : block.last] = read.reshape(new, heads, width).to(q.dtype)
     return out
+
+
+def in_e4m3(x: torch.Tensor) -> torch.Tensor:
+    """float32 `x` with each row rounded to e4m3, whose scale is the smallest power of two with
+    which it fits."""
+    least = x.abs().amax(-1, keepdim=True).clamp_min(SMALLEST) / LARGEST
+    # A number that is no power of two goes up to the next.
+    scale = ((least.view(torch.int32) + 0x7FFFFF) & 0x7F800000).view(torch.float32)
+    return (x / scale).to(torch.float8_e4m3fn).to(x.dtype) * scale
 
 
 def _join(

@@ -26,6 +26,7 @@ from backend.ops.block_attention import (
     choose_implementation,
     plan_reads,
 )
+from backend.ops.block_attention.reference import in_e4m3
 from backend.ops.prefix_attention import prefix_attention
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
@@ -73,6 +74,13 @@ RUNS = [(name, Tiles(128, 128, 8, 2)) for name in (CASES | NARROW)]
 # Small tiles meet more edges, but the interpreter is slow.
 RUNS += [(name, Tiles(16, 16, 4, 1)) for name in CASES if name.startswith("one ")]
 RUNS += [("ragged blocks, groups of 3", Tiles(64, 32, 4, 2))]
+CODED_RUNS = [
+    ("one token after a prefix", Tiles(16, 16, 4, 1)),
+    ("ragged blocks, groups of 3", Tiles(128, 128, 8, 2)),
+    ("a head size that is no power of two", Tiles(64, 32, 4, 2)),
+]
+# Where e4m3 is multiplied the weights of the softmax are rounded to it as well.
+CODED_LIMIT = 1e-3 if INTERPRETED else 3e-2
 
 
 def tables(length: int, width: int, device: str) -> tuple[torch.Tensor, torch.Tensor]:
@@ -95,7 +103,13 @@ class Inputs:
     cos: torch.Tensor
     sin: torch.Tensor
 
-    def run(self, impl: Implementation, tiles: Tiles | HopperTiles | None = None) -> torch.Tensor:
+    def run(
+        self,
+        impl: Implementation,
+        tiles: Tiles | HopperTiles | None = None,
+        *,
+        fp8: bool = False,
+    ) -> torch.Tensor:
         return block_attention(
             self.q,
             self.k,
@@ -106,6 +120,7 @@ class Inputs:
             sin=self.sin,
             impl=impl,
             tiles=tiles,
+            fp8=fp8,
         )
 
 
@@ -173,19 +188,33 @@ def test_triton_equals_reference(name: str, tiles: Tiles, dtype: torch.dtype, de
     assert error(inputs.run("triton", tiles), inputs.run("reference")) < LIMITS[dtype]
 
 
+@kernels
+@pytest.mark.usefixtures("poisoned")
+@pytest.mark.parametrize("dtype", [EXACT, ROUNDED])
+@pytest.mark.parametrize(("name", "tiles"), CODED_RUNS)
+def test_e4m3_equals_reference(name: str, tiles: Tiles, dtype: torch.dtype, device: str) -> None:
+    inputs = make((CASES | NARROW)[name], dtype, device)
+    # Rows of very different size: each has a scale of its own.
+    inputs.v[::3] *= 50
+    inputs.k[1::4] *= 0.01
+    expected = inputs.run("reference", fp8=True)
+    assert error(inputs.run("triton", tiles, fp8=True), expected) < CODED_LIMIT
+
+
 @pytest.mark.usefixtures("poisoned")
 @pytest.mark.parametrize(
-    "impl",
+    ("impl", "fp8"),
     [
-        pytest.param("triton", marks=() if INTERPRETED else pytest.mark.gpu),
-        pytest.param("hopper", marks=pytest.mark.gpu),
+        pytest.param("triton", False, marks=() if INTERPRETED else pytest.mark.gpu),
+        pytest.param("triton", True, marks=() if INTERPRETED else pytest.mark.gpu),
+        pytest.param("hopper", False, marks=pytest.mark.gpu),
     ],
 )
-def test_rows_of_no_view_are_not_read(impl: Implementation, device: str) -> None:
+def test_rows_of_no_view_are_not_read(impl: Implementation, fp8: bool, device: str) -> None:
     inputs = make(CASES["ragged blocks, groups of 4"], ROUNDED, device)
     assert inputs.extra is not None
     tiles = Tiles(128, 128, 8, 2) if impl == "triton" else None
-    expected = inputs.run(impl, tiles)
+    expected = inputs.run(impl, tiles, fp8=fp8)
     # One more document whose values are NaN, and NaN rows of `extra` that no list names.
     bad = torch.full_like(inputs.q[:70, :1], torch.nan)
     q, k, v = (
@@ -202,7 +231,7 @@ def test_rows_of_no_view_are_not_read(impl: Implementation, device: str) -> None
     plan = plan_reads(blocks, shifted, extra_rows=29, device=device)
     cos, sin = tables(plan.positions, 128, device)
     more = Inputs(q, k, v, (unnamed[0], unnamed[1]), plan, cos, sin)
-    out = more.run(impl, tiles)
+    out = more.run(impl, tiles, fp8=fp8)
     torch.testing.assert_close(out[:430], expected, rtol=0, atol=0)
     assert out[430:].isnan().all()
 
@@ -236,11 +265,31 @@ def test_hopper_does_not_change_from_run_to_run(device: str) -> None:
 @pytest.mark.skipif(INTERPRETED, reason="this is the interpreter's process")
 def test_kernels_in_the_interpreter() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-m", "not gpu", "-p", "no:cacheprovider"]
-    command += ["-k", "triton_equals or not_read", __file__]
+    command += ["-k", "triton_equals or e4m3_equals or not_read", __file__]
     environment = os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    assert f"{len(RUNS) * 2 + 1} passed" in done.stdout
+    assert f"{len(RUNS) * 2 + len(CODED_RUNS) * 2 + 2} passed" in done.stdout
+
+
+def test_rows_in_e4m3() -> None:
+    x = torch.randn(50, 64) * torch.logspace(-20, 20, 50)[:, None]
+    x[7] = 0
+    x[8] = torch.linspace(-448, 448, 64)
+    found = in_e4m3(x)
+    peak = x.abs().amax(-1, keepdim=True)
+    # Three bits of mantissa, and below 2 ** -6 of a scale of at least peak / 448 steps of 2 ** -9.
+    assert ((found - x).abs() <= torch.maximum(x.abs() * 2.0**-4, peak / 224 * 2.0**-10)).all()
+    assert torch.equal(in_e4m3(found), found)
+    assert torch.equal(in_e4m3(x[3:9])[2:], found[5:9])
+    # A power of two as its scale.
+    assert torch.equal(in_e4m3(x * 8), found * 8)
+
+
+def test_e4m3_stays_close_to_attention() -> None:
+    inputs = make(CASES["ragged blocks, groups of 3"], torch.float32)
+    off = error(inputs.run("reference", fp8=True), inputs.run("reference"))
+    assert 0.01 < off < 0.08
 
 
 def test_block_that_is_the_whole_document_is_dense_attention() -> None:
@@ -333,6 +382,8 @@ def test_hopper_says_what_it_needs() -> None:
         make(case, torch.float16).run("hopper")
     with pytest.raises(ValueError, match="16 bit"):
         make(case, torch.float32).run("hopper")
+    with pytest.raises(ValueError, match="no e4m3"):
+        make(case, torch.float16).run("hopper", fp8=True)
     with pytest.raises(ValueError, match="takes HopperTiles"):
         make(case, torch.float16).run("hopper", Tiles(64, 32, 4, 2))
     with pytest.raises(ValueError, match="takes Tiles"):
