@@ -179,14 +179,10 @@ def _attention_kernel(
         fade = tl.exp2(highest - raised)
         total = total * fade + tl.sum(weights, 1)
         highest = raised
-        read *= fade[:, None]
-        if FP8:
-            share = tl.load(value_scales + line)
-            at = column.to(tl.int64)[:, None] * total_rows + (first_key + offset)[None, :]
-            read = _read_codes(weights, read, tl.load(values + at), share, NATIVE)
-        else:
-            value = tl.load(values + line[:, None] * PADDED + column[None, :])
-            read = tl.dot(weights.to(value.dtype), value, read, input_precision="ieee")
+        read = _read(
+            weights, read * fade[:, None], values, value_scales, line, base, column, total_rows,
+            PADDED, FP8, NATIVE,
+        )  # fmt: skip
     for index in range(masked):
         past = own_whole + index - tail
         first_key = tl.where(index < tail, prefix + prefix_whole * KEYS, own + past * KEYS)
@@ -199,14 +195,10 @@ def _attention_kernel(
         fade = tl.exp2(highest - raised)
         total = total * fade + tl.sum(weights, 1)
         highest = raised
-        read *= fade[:, None]
-        if FP8:
-            share = tl.load(value_scales + line)
-            at = column.to(tl.int64)[:, None] * total_rows + (first_key + offset)[None, :]
-            read = _read_codes(weights, read, tl.load(values + at), share, NATIVE)
-        else:
-            value = tl.load(values + line[:, None] * PADDED + column[None, :])
-            read = tl.dot(weights.to(value.dtype), value, read, input_precision="ieee")
+        read = _read(
+            weights, read * fade[:, None], values, value_scales, line, base, column, total_rows,
+            PADDED, FP8, NATIVE,
+        )  # fmt: skip
     target = out + place * out_row + head * out_head
     result = (read / total[:, None]).to(out.dtype.element_ty)
     tl.store(target[:, None] + column[None, :], result, mask=inside)
@@ -243,13 +235,33 @@ def _scores(
 
 
 @triton.jit
-def _read_codes(weights, read, code, share, NATIVE: tl.constexpr):
-    """`read` and what `weights` [rows, keys] read of values with codes [width, keys] and scales
-    `share` [keys], powers of two: divided by the largest they go into the weights as they are."""
-    top = tl.max(share, 0)
-    weights *= (share / top)[None, :]
-    if NATIVE:
-        some = (weights * _WEIGHT).to(tl.float8e4nv)
-        return read + tl.dot(some, tl.trans(_operand(code, True))) * (top / _WEIGHT)
+def _read(
+    weights,
+    read,
+    values,
+    scales,
+    line,
+    base,
+    column,
+    total_rows,
+    PADDED: tl.constexpr,
+    FP8: tl.constexpr,
+    NATIVE: tl.constexpr,
+):
+    """`read` and what `weights` [rows, keys] read of the values at the rows `line`. Codes begin
+    with the head, whose first row is `base`, and those of a channel stand side by side."""
+    if FP8:
+        # Powers of two: divided by the largest they go into the weights as they are.
+        share = tl.load(scales + line)
+        top = tl.max(share, 0)
+        weights *= (share / top)[None, :]
+        at = column.to(tl.int64)[:, None] * total_rows + (line - base)[None, :]
+        code = tl.trans(tl.load(values + at))
+        if NATIVE:
+            some = (weights * _WEIGHT).to(tl.float8e4nv)
+            return read + tl.dot(some, _operand(code, True)) * (top / _WEIGHT)
+        else:
+            return read + tl.dot(weights.to(tl.float16), _operand(code, False)) * top
     else:
-        return read + tl.dot(weights.to(tl.float16), tl.trans(_operand(code, False))) * top
+        value = tl.load(values + line[:, None] * PADDED + column[None, :])
+        return tl.dot(weights.to(value.dtype), value, read, input_precision="ieee")

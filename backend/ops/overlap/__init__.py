@@ -25,7 +25,8 @@ def overlap_launches(on: bool) -> None:
 
 def launch_options(device: torch.device) -> dict[str, bool]:
     """What a kernel that calls `wait_for_others` is launched with."""
-    able = device.type == "cuda" and torch.cuda.get_device_capability(device) >= _LEAST_CAPABILITY
-    if _overlapping[0] and able:
-        return {"OVERLAP": True, "launch_pdl": True}
-    return {"OVERLAP": False}
+    if not _overlapping[0] or device.type != "cuda":
+        return {"OVERLAP": False}
+    if torch.cuda.get_device_capability(device) < _LEAST_CAPABILITY:
+        return {"OVERLAP": False}
+    return {"OVERLAP": True, "launch_pdl": True}
