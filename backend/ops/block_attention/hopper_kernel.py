@@ -274,7 +274,9 @@ def _consume_tiles(
             gl.store(place, result, mask=(token < length)[:, None])
 
 
-@gluon.jit
+# Else it would be compiled anew, which takes seconds in which nobody is served, for the first group
+# of a single block, of 16 blocks, of short ones.
+@gluon.jit(do_not_specialize=["key_rows", "per_block", "blocks"])
 def attention_kernel(
     q,
     k_desc,

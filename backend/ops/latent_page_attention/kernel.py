@@ -99,7 +99,7 @@ def _processors(device: torch.device) -> int:
     return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["all_rows"])
 def _part_kernel(
     q,
     data,

@@ -82,7 +82,7 @@ def native_fp8(device: torch.device) -> bool:
     return device.type == "cuda" and torch.cuda.get_device_capability(device) >= _NATIVE
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["tokens", "out_part"])
 def _scaled_kernel(
     data,
     words,
@@ -127,7 +127,7 @@ def _scaled_kernel(
     tl.store(target + column[None, :], number.to(out.dtype.element_ty), mask=inside)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["tokens", "out_part"])
 def _nibble_kernel(
     data,
     shorts,
