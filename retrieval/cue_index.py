@@ -43,7 +43,9 @@ class CueScores:
         best = model.matters[matched.place] if model is not None and matched is not None else None
         self.matter = best.name if best is not None else ""
         self.lean = best.lean if best is not None else 0.0
-        self.asked = best.asks[0] if best is not None and best.asks else ""
+        self.asked = (
+            model.wordings[matched.place] if model is not None and matched is not None else None
+        )
         self.odds = odds
         self._chunks = chunks
         self._starts = starts

@@ -66,7 +66,8 @@ class Matched:
 
 
 class CueModel:
-    """All matters; `columns` numbers their wording. `quote` gives the log odds that a quote
+    """All matters; `columns` numbers their wording, `wordings` are their first ways to be asked
+    for. `quote` gives the log odds that a quote
     answers, `answer` that the document does (features in `ranking` and `support`)."""
 
     def __init__(self, matters: Sequence[Matter], quote: Linear, answer: Linear) -> None:
@@ -82,6 +83,9 @@ class CueModel:
                 weights[self.columns[term], place] = weight
         self._weights = weights
         self._bias = np.array([matter.bias for matter in matters], dtype=np.float32)
+        self.wordings = tuple(
+            read_question(matter.asks[0]) if matter.asks else None for matter in matters
+        )
         asked = [
             (place, read_question(ask).terms)
             for place, matter in enumerate(matters)
@@ -105,7 +109,7 @@ class CueModel:
 
     def match(self, query: Query) -> tuple[Matched, ...]:
         """The matters that the question asks for, best first; empty when it is like none."""
-        asked = self._vector(query.terms)
+        asked = self._vector(query.terms if query.own is None else query.own)
         best: dict[int, float] = {}
         for place, vector in self._asked:
             alike = sum(weight * asked.get(term, 0.0) for term, weight in vector.items())

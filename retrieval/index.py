@@ -35,6 +35,9 @@ _ARTICLE_BONUS = 2.0
 _CUE_BONUS = 1.0
 _CUE_SENTENCES = 30
 """Sentences whose likeness to the answer lifts their chunk."""
+_SAME_MATTER, _WORDING_SHARE = 0.9, 0.4
+"""Strength from which on a question is one for its matter, and what a word of the matter's wording
+then counts beside the question's own."""
 
 
 class SearchIndex:
@@ -98,19 +101,29 @@ class SearchIndex:
         for place, share in by_article.items():
             score[place] += _ARTICLE_BONUS * share
         order = sorted(range(len(self.chunks)), key=lambda i: (-score[i], i))
+        # A title shares no word with "What is this contract called?".
+        front = {place for kind in query.front for place in self._front[kind]}
         hits: list[Hit] = []
         for place in order:
             if len(hits) >= limit or score[place] <= 0.0:
                 break
             matched = tuple(sorted(self.terms[place] & query.terms.keys()))
             named = bool(self._named(query).get(place))
-            if matched or named or place in by_article:
+            if matched or named or place in by_article or place in front:
                 hits.append(Hit(self.chunks[place], float(score[place]), len(hits) + 1, matched))
         return tuple(hits)
 
     def cues(self, query: Query) -> CueScores:
         """How much each sentence reads like an answer to what the question asks for."""
         return self._cues.scores(query)
+
+    def worded(self, query: Query) -> Query:
+        """A question that asks for a learned matter, with the words of the matter's own wording;
+        any other as it is."""
+        cues = self.cues(query)
+        if cues.asked is None or cues.strength < _SAME_MATTER:
+            return query
+        return query.widened(cues.asked, _WORDING_SHARE)
 
     def article_scores(self, query: Query) -> Scores | None:
         """Scores of the articles of a statute; None for other documents, and for a question in the

@@ -24,9 +24,12 @@ def find_evidence(index: SearchIndex, question: str, *, limit: int = 10) -> Evid
     without evidence `answerable` is False and `reason` says why."""
     query = read_question(question)
     articles = index.article_scores(query)
-    hits = index.find(query, limit, articles)
+    worded = index.worded(query)
+    hits = index.find(worded, limit, articles)
     sentences = (
-        rank_sentences(index, query, hits) if articles is None else index.article_passages(articles)
+        rank_sentences(index, worded, hits)
+        if articles is None
+        else index.article_passages(articles)
     )
     support, answerable, reason = judge(index, query, hits, sentences)
     absent = absent_things(index.text, question) if sentences else ()

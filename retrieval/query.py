@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import rjieba
 
@@ -73,7 +73,8 @@ class Query:
     clauses that the question names. `main` are the concepts of what stands in quotation marks, or
     all; `label` its content words, or all. `presence`: the question asks whether there is a
     clause, so that a clause which denies the matter is no answer. `names` are the stems of words
-    written like names."""
+    written like names. `own` are the question's own terms where those of another wording were
+    added (see `widened`)."""
 
     text: str
     language: Language
@@ -88,6 +89,21 @@ class Query:
     label: tuple[Unit, ...] = ()
     presence: bool = False
     names: tuple[str, ...] = ()
+    own: Mapping[str, float] | None = None
+
+    def widened(self, other: Query, share: float) -> Query:
+        """The question with the words of another wording of it, which count for `share` of what
+        they count there."""
+        known = {unit.terms[0] for unit in self.units}
+        more = tuple(
+            replace(unit, weight=share * unit.weight)
+            for unit in other.units
+            if unit.terms[0] not in known
+        )
+        terms = {term: share * weight for term, weight in other.terms.items()}
+        for term, weight in self.terms.items():
+            terms[term] = max(weight, terms.get(term, 0.0))
+        return replace(self, terms=terms, units=(*self.units, *more), own=self.terms)
 
 
 class _Reader:

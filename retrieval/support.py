@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 from retrieval import chinese_support
 from retrieval.asked import holds
@@ -20,7 +19,7 @@ from retrieval.cues import CueModel
 from retrieval.folding import fold_width
 from retrieval.index import SearchIndex
 from retrieval.near import near
-from retrieval.query import Query, read_question
+from retrieval.query import Query
 from retrieval.types import Hit, Language, Sentence
 
 THRESHOLD = 0.5
@@ -29,9 +28,9 @@ _QUOTES = 5
 _NAMED_SUPPORT = 0.9
 """Support of a question about a clause that exists."""
 _DOUBT = 0.8
-"""Share of the doubt by a matter's own wording that counts against a plain question: of 0.6, 0.7,
-0.8, 0.9 and 1 refused and false 0.81/0.10, 0.84/0.11, 0.86/0.12, 0.87/0.14 and 0.90/0.16 on plain
-questions that were left out, see docs/benchmarks/retrieval.md."""
+"""Share of the doubt by a matter's own wording that counts against a plain question. Of plain
+questions that were left out, 0.8 refuses 0.854 of the unanswerable and 0.103 of the others, 1.0
+refuses 0.888 and 0.136, see docs/benchmarks/retrieval.md."""
 _NEAR_SUPPORT = 0.6
 """Support of a quote that repeats the question or holds what it names (see `near`)."""
 
@@ -123,15 +122,9 @@ def _learned_odds(
         return model.answer.odds(learned_features(wording, cues, len(index.chunks), likely))
 
     own = odds(found)
-    if not cues.asked:
+    if cues.asked is None:
         return own
-    return own + _DOUBT * min(0.0, odds(features(index, _asked(cues.asked), hits, sentences)) - own)
-
-
-@lru_cache(maxsize=256)
-def _asked(wording: str) -> Query:
-    """The wording of a matter taken apart; there are less than a hundred matters."""
-    return read_question(wording)
+    return own + _DOUBT * min(0.0, odds(features(index, cues.asked, hits, sentences)) - own)
 
 
 def _odds(share: float) -> float:

@@ -131,7 +131,7 @@ def look_again(found: Found, documents: Sequence[LoadedDocument], question: str)
         more = missed(document.index, query, one.hits) if one.answerable and not whole else ()
         if more:
             hits = brought_in(one.hits, more)
-            sentences = rank_sentences(document.index, query, hits)
+            sentences = rank_sentences(document.index, document.index.worded(query), hits)
             one = replace(one, hits=hits, sentences=sentences)
         evidence.append(one)
     if all(one is before for one, before in zip(evidence, found.evidence, strict=True)):

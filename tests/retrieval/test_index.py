@@ -106,3 +106,16 @@ def test_index_survives_pickling() -> None:
     index = build(*ZH)
     again = pickle.loads(pickle.dumps(index))
     assert again.search("违约金") == index.search("违约金")
+
+
+@pytest.mark.parametrize(
+    ("title", "clause", "question"),
+    [
+        ("MASTER SUPPLY AGREEMENT", "The document fee is due.", "What is the document name?"),
+        ("设备租赁协议", "乙方应在合同期内付款。", "合同名称是什么？"),
+    ],
+)
+def test_a_title_that_shares_no_word_with_the_question_is_found(
+    title: str, clause: str, question: str
+) -> None:
+    assert 0 in found(build(title, clause, clause), question)

@@ -11,6 +11,7 @@ from retrieval.chunk import split
 from retrieval.clauses import outline
 from retrieval.index import SearchIndex
 from retrieval.plan import find_evidence
+from retrieval.query import read_question
 from retrieval.types import Document, DocumentPage
 
 DEALERSHIP = """DEALER AGREEMENT
@@ -123,3 +124,44 @@ def test_the_wording_of_the_matter_can_only_lower_support(monkeypatch: pytest.Mo
     own = [find_evidence(index, question).support for question in questions]
     assert all(one <= other for one, other in zip(both, own, strict=True))
     assert both[0] < 0.5 < own[0]
+
+
+def test_a_question_is_widened_by_the_words_that_it_lacks() -> None:
+    own = read_question("Who gets the royalty?")
+    other = read_question("Is a party required to share revenue and pay a royalty?")
+    wide = own.widened(other, 0.4)
+    assert wide.terms["royalti"] == own.terms["royalti"]
+    assert wide.terms["revenu"] == pytest.approx(0.4 * other.terms["revenu"])
+    assert wide.own == own.terms
+    added = {unit.surface for unit in wide.units} - {unit.surface for unit in own.units}
+    assert {"share", "revenue"} <= added and "royalty" not in added
+
+
+def test_the_wording_of_the_sets_stays_as_it_is() -> None:
+    index = index_of(DEALERSHIP)
+    asked = (
+        'Highlight the parts (if any) of this contract related to "Audit Rights" that should be '
+        "reviewed by a lawyer. Details: Does a party have the right to audit the books, records, "
+        "or physical locations of the counterparty to ensure compliance with the contract?"
+    )
+    query = read_question(asked)
+    wide = index.worded(query)
+    assert wide.units == query.units
+    assert wide.terms == query.terms
+
+
+def test_a_question_about_no_learned_matter_stays_as_it_is() -> None:
+    query = read_question("Who bears freight and customs fees?")
+    assert index_of(DEALERSHIP).worded(query) is query
+
+
+def test_the_words_of_a_matter_find_what_a_plain_question_does_not_name() -> None:
+    text = DEALERSHIP.replace(
+        "7.2 No party is liable for indirect damages.",
+        "7.2 Dealer shall not contest the validity of the marks of Mill.",
+    )
+    asked = "May a party challenge the other's intellectual property?"
+    evidence = find_evidence(index_of(text), asked)
+    best = evidence.sentences[0]
+    assert evidence.answerable
+    assert "contest the validity" in text[best.start : best.end]
