@@ -1,7 +1,7 @@
 """Retrieval quality on question sets: chunk recall, quoted sentence, refusal.
 
     python -m scripts.bench_retrieval --data DIR [--out FILE.jsonl] [--every N] [--sets cuad,...]
-        [--folds FOLDS]
+        [--folds FOLDS] [--plain-wording]
 
 DIR holds the JSONL sets (one document a line, see docs/benchmarks/retrieval.md). A chunk is a hit
 when it holds at least half of a gold span; the first quoted sentence is right when it and a gold
@@ -10,7 +10,8 @@ white-space words (Chinese: characters) of 500-character chunks. With --out one 
 holds the features that `scripts.fit_support` fits the refusal on. A set may also be `crossed`
 (see there) or the path of a file in the same form. `cited`: answered, and one of the quotes that
 the product shows overlaps a gold span. With --folds each document is asked with the learned cues
-that did not see it (see `scripts.fit_cues`).
+that did not see it (see `scripts.fit_cues`). With --plain-wording each question of CUAD is asked in
+one of the plain wordings of its matter, in turn, and left out where there is none.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import json
 import random
 import sys
 import time
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -51,6 +53,7 @@ SETS = {
 }
 
 ENGLISH = ("contractnli", "cuad", "maud")
+_PLAIN_ASKS = Path(__file__).with_name("plain_asks.toml")
 
 
 def gold_spans(question: dict[str, Any]) -> list[Span]:
@@ -162,6 +165,18 @@ def lines_of(path: Path) -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
+def plainly(documents: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The documents with their questions in the plain wordings of `plain_asks.toml`."""
+    wordings = tomllib.loads(_PLAIN_ASKS.read_text(encoding="utf-8"))
+    for number, data in enumerate(documents):
+        asked = []
+        for question in data["qas"]:
+            known = wordings.get(question.get("category", ""))
+            if known:
+                asked.append({**question, "question": known[number // 3 % len(known)]})
+        yield {**data, "qas": asked}
+
+
 def table(rows: list[dict[str, Any]]) -> dict[str, float | int]:
     """Figures of one set."""
     spans = [row for row in rows if row["golds"]]
@@ -199,6 +214,7 @@ def main() -> int:
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--no-plain", action="store_true")
     parser.add_argument("--folds", type=Path)
+    parser.add_argument("--plain-wording", action="store_true")
     args = parser.parse_args()
     paths = sorted(args.folds.glob("*.json")) if args.folds else []
     folds = [read_cues(path) for path in paths]
@@ -211,6 +227,8 @@ def main() -> int:
             documents = crossed(args.data)
         else:
             documents = lines_of(args.data / SETS[name] if name in SETS else Path(name))
+        if args.plain_wording:
+            documents = plainly(documents)
         for row in results(documents, args.every, not args.no_plain, folds):
             rows.append(row)
             if written:
