@@ -72,7 +72,7 @@ def _end(text: str, start: int) -> int | None:
     """Where the table of contents whose heading ends at `start` ends; None when there is none."""
     window = text[start : start + _WINDOW]
     starts = {one.start: one for one in candidates(window)}
-    end, entries, others = 0, 0, 0
+    end, entries, others, paged = 0, 0, 0, False
     first: Candidate | None = None
     title = ""
     for at, line in _lines(window):
@@ -89,6 +89,7 @@ def _end(text: str, start: int) -> int | None:
         listed = is_contents(body)
         if listed or _is_entry(body, entry):
             end, others = at + _last_entry(line), 0
+            paged = paged or listed or bool(_PAGE.search(body))
             entries += _LEAST if listed and len(body) > _LONG_LINE else 1
             if first is None and entry is not None:
                 first, title = entry, wording
@@ -96,7 +97,10 @@ def _end(text: str, start: int) -> int | None:
         others += 1
         if len(body) > _LONG_LINE or others > _OTHER_LINES:
             break
-    return start + end if entries >= _LEAST else None
+    # A list under the heading "Contents" may be one of things: what no page is told of must come
+    # again as a heading.
+    again = paged or (title and any(_wording(line) == title for _, line in _lines(window[end:])))
+    return start + end if entries >= _LEAST and again else None
 
 
 def _last_entry(line: str) -> int:

@@ -155,3 +155,21 @@ def test_a_contract_in_one_line_is_no_table_of_contents() -> None:
     scanner = Scanner(text, outline(text))
     places = scanner.mentions(wordings("insurance", "en", broad=False)[0])
     assert sum(place.count for place in places) == 8
+
+
+def test_a_list_of_things_under_the_heading_is_no_table_of_contents() -> None:
+    text = (
+        "HOME INSURANCE\n\nContents\n\n1. Furniture\n2. Clothing\n3. Jewellery\n4. Tools\n\n"
+        "The insurer pays for the loss of these things up to the sum stated in the schedule.\n"
+    )
+    assert find_contents(text) == ()
+    assert label_at(outline(text), text.index("Jewellery")) == "3"
+
+
+def test_a_table_without_pages_is_known_by_its_first_heading_coming_again() -> None:
+    text = (
+        "目录\n第一章　总则\n第二章　价款\n第三章　保险\n甲方与乙方订立本合同。\n"
+        "第一章　总则\n双方诚实履行。\n第二章　价款\n价款五元。\n第三章　保险\n乙方投保。\n"
+    )
+    ((_, end),) = find_contents(text)
+    assert text[:end].endswith("保险") and text[end:].startswith("\n甲方与乙方")
