@@ -181,7 +181,6 @@ def engine_config(settings: Settings, *, keep_kv: bool = False) -> EngineConfig:
         "step_every": settings.step_every,
         "few_rows": settings.few_rows,
         "device_draws": settings.device_draws,
-        "overlapped_launches": settings.overlapped_launches,
         "kv_budget": None if settings.kv_budget_mb is None else settings.kv_budget_mb * 1_000_000,
         "kv_share": settings.kv_share,
         "host_budget": None if settings.kv_host_mb is None else settings.kv_host_mb * 1_000_000,

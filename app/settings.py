@@ -68,9 +68,6 @@ class Settings(BaseSettings):
     few_rows: FewRows | None = None
     """Which layers of a GPU have a kernel of their own for the few rows of a step of decoding: none
     (library), those in fp8, or all; None leaves the choice to the engine."""
-    overlapped_launches: bool | None = None
-    """Whether the kernels of a step overlap on a GPU that can; None leaves the choice to the
-    engine."""
     device_draws: bool | None = None
     """Whether a GPU draws the tokens of answers that are sampled; None leaves the choice to the
     engine."""

@@ -2,8 +2,7 @@
 
 The same arithmetic as `backend.sampler`, in float64 and with the same point of a request's own
 random numbers, so the same seed gives the same token on either, but where a point falls within
-rounding of the border between two tokens. A row's token has nothing to do with the other rows. It
-has not run on a GPU yet, so nothing uses it without `EngineConfig.device_draws`.
+rounding of the border between two tokens. A row's token has nothing to do with the other rows.
 """
 
 from __future__ import annotations

@@ -29,25 +29,22 @@ class EngineConfig:
 
     `precision` "auto" is int8 on a CPU with VNNI, float32 on other CPUs and bfloat16 on a GPU.
     `linear_format` "fp8" is for GPUs and bfloat16 (docs/benchmarks/decode-h200.md). `few_rows` says
-    which layers of a GPU have a kernel of their own for the few rows of a step of decoding;
-    "library" is none, and the default until it was measured on a GPU.
+    which layers of a GPU have a kernel of their own for the few rows of a step of decoding: those
+    in "fp8", "all", or none ("library"; see docs/benchmarks/decode-h200.md).
     `block_tokens` is the unit of reading, a multiple of the page size; the default is argued in
     docs/adr/0003-blocks-of-512.md. `kv_budget` is in bytes; 0 takes the share `kv_share` of a CPU's
     memory, or of what a GPU has free once the weights are there; 0 of that is 40% or 70%. `threads`
     0 leaves torch's own choice. `max_waiting` bounds the queue of requests, `prefill_chunk`
     (tokens) the length of one step.
-    With `overlapped_launches` the kernels of a step overlap on a GPU that can (see
-    `backend.ops.overlap`), for all engines of the process; off until it was measured there.
-    With `device_draws` a GPU draws the tokens of requests that sample; without, which is the
-    default until it was measured there, the host does.
+    With `device_draws` a GPU draws the tokens of requests that sample; without, the host does.
     `guessed_tokens` are guessed at a time when one request decodes greedily, 0 guesses none, None
     is the best for the device (see `backend.lookup`).
     `read_tokens` bounds what is read in one step, which has at least one block; 0 is always one
     block on a CPU, which it keeps busy, and 32,768 tokens on a GPU (see
     docs/benchmarks/ttft-h200.md). `kv_format` is that of the pages, in memory and on disk (see
     docs/benchmarks/kv-formats.md); sinks, the question and the answer stay as they were computed.
-    With `packed_kernels` a GPU makes pages of fp8, int8 and int4 by one kernel, and attention reads
-    them as they are; without, which is the default until it was measured on a GPU, they are decoded
+    With `packed_kernels` attention on a GPU reads pages of fp8, int8 and int4 as they are, which
+    takes less memory; without, which is faster (docs/benchmarks/kernels-h200.md), they are decoded
     when a context opens.
     One step in `step_every` of each kind is measured (see `backend.step_clock`), 0 measures none,
     None is every step on a CPU and none on a GPU.
@@ -66,7 +63,7 @@ class EngineConfig:
     device: str = "cpu"
     precision: Precision | Literal["auto"] = "auto"
     linear_format: LinearFormat = "dense"
-    few_rows: FewRows = "library"
+    few_rows: FewRows = "fp8"
     block_tokens: int = 512
     reading: Reading = "independent"
     kv_format: FormatName = "auto"
@@ -78,8 +75,7 @@ class EngineConfig:
     threads: int = 0
     max_waiting: int = 128
     prefill_chunk: int = 512
-    overlapped_launches: bool = False
-    device_draws: bool = False
+    device_draws: bool = True
     guessed_tokens: int | None = None
     read_tokens: int = 0
     first_come: bool = False

@@ -25,10 +25,10 @@ _ROTATED = 65_536
 class GroupedHeads:
     """See `backend.heads.Heads`."""
 
-    def __init__(self, model: Decoder, rope: Rope, *, packed_kernels: bool = False) -> None:
-        """With `packed_kernels` pages in packed formats are made by one kernel a layer."""
+    def __init__(self, model: Decoder, rope: Rope, *, codec_kernels: bool = False) -> None:
+        """With `codec_kernels` pages in packed formats are made by one kernel a layer."""
         self._rope = rope
-        self._packed_kernels = packed_kernels
+        self._codec_kernels = codec_kernels
         self._on_gpu = model.device.type == "cuda"
         self._impl: Implementation = "tiled" if model.device.type == "cpu" else "fused"
         self._block_impl = choose_implementation(
@@ -81,7 +81,7 @@ class GroupedHeads:
             q, k = qk[:, :-kv_heads], qk[:, -kv_heads:]
             if self._on_gpu and pool.format.plain:
                 place_write(pool.data, layer, k, v, layout.pages, layout.slots, impl="triton")
-            elif self._packed_kernels and isinstance(pool.format, PackedFormat):
+            elif self._codec_kernels and isinstance(pool.format, PackedFormat):
                 impl: Literal["triton", "reference"] = "triton" if self._on_gpu else "reference"
                 encode_pages(pool.data, layer, k, v, layout.page_rows, pool.format, impl=impl)
             else:

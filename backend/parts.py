@@ -10,7 +10,6 @@ from backend.engine_config import EngineConfig
 from backend.errors import BackendError
 from backend.loader import load_checkpoint
 from backend.models import Decoder, build_decoder
-from backend.ops.overlap import overlap_launches
 from backend.ops.tuning import use_tables
 from backend.paged.arena import Arena
 from backend.paged.packed import PackedArena
@@ -69,7 +68,6 @@ def make_parts(
         raise BackendError(f"block_tokens must be a multiple of {PAGE_TOKENS}")
     if config.tuning_folder is not None:
         use_tables(config.tuning_folder)
-    overlap_launches(config.overlapped_launches)
     shape = model.config.kv_shape
     budget = config.resolved_kv_budget()
     # A step with latents or experts can't be recorded: their contexts stand outside.

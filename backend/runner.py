@@ -76,8 +76,10 @@ class Runner:
         rope = Rope(model.config, model.device)
         latent = model.config.latent
         self._packed_kernels = arena is not None and arena.packed is not None
+        # The same bytes and numbers as the formats' own codecs in torch, 8 to 20 times as fast.
+        self._codec_kernels = self._packed_kernels or model.device.type == "cuda"
         self._heads: Heads = (
-            GroupedHeads(model, rope, packed_kernels=self._packed_kernels)
+            GroupedHeads(model, rope, codec_kernels=self._codec_kernels)
             if latent is None
             else LatentHeads(latent, rope)
         )
@@ -211,7 +213,7 @@ class Runner:
     def _gathered(self, table: PageTable) -> KV:
         """KV of a page list, in the model's dtype."""
         pool = self._pool
-        if not self._packed_kernels or not isinstance(pool.format, PackedFormat):
+        if not self._codec_kernels or not isinstance(pool.format, PackedFormat):
             return pool.gather(table)
         refs = page_lists([table], [1], pool.data.device).refs
         impl: Literal["triton", "reference"] = "triton" if pool.data.is_cuda else "reference"

@@ -75,7 +75,6 @@ def engine_fields(engine: Engine) -> dict[str, object]:
         "linear_format": engine.settings.linear_format,
         "few_rows": engine.settings.few_rows,
         "device_draws": engine.settings.device_draws,
-        "overlapped_launches": engine.settings.overlapped_launches,
         "kv_format": engine.settings.kv_format,
         "packed_kernels": engine.settings.packed_kernels,
         "block_tokens": engine.block_tokens,

@@ -8,8 +8,6 @@ import torch
 import triton
 import triton.language as tl
 
-from backend.ops.overlap import launch_options
-from backend.ops.overlap.kernel import wait_for_others
 from backend.ops.tuning.warps import choose_warps
 
 _WARP_ELEMENTS = 512
@@ -37,7 +35,6 @@ def add_norm(
         PADDED=padded,
         ADDS=delta is not None,
         num_warps=warps or warps_of(padded, stream.dtype, stream.device),
-        **launch_options(stream.device),
     )
     return stream, normed
 
@@ -58,9 +55,7 @@ def _add_norm_kernel(
     WIDTH: tl.constexpr,
     PADDED: tl.constexpr,
     ADDS: tl.constexpr,
-    OVERLAP: tl.constexpr,
 ):
-    wait_for_others(OVERLAP)
     column = tl.arange(0, PADDED)
     inside = column < WIDTH
     start = tl.program_id(0).to(tl.int64) * WIDTH

@@ -15,16 +15,11 @@ import triton
 import triton.language as tl
 
 from backend.ops.few_rows_linear.tiles import LinearTiles
-from backend.ops.overlap import launch_options
-from backend.ops.overlap.kernel import ask_for_lines, wait_for_others
 from backend.ops.page_codec.codes import numbers_of
 from backend.ops.page_codec.decode import native_fp8
 
 _LEAST_ROWS = 1
 """Of a tile; the compiler fills a tensor core's up, and what is loaded early takes less room."""
-_MOST_AHEAD = 2048
-"""Bytes of each output's weights that are asked for while the kernel before this one is at work; a
-power of two."""
 _ALONE_INPUTS = 512
 """Inputs at a time of a row by itself: in e4m3 a load of 16 bytes for each thread of a warp."""
 
@@ -47,15 +42,12 @@ def few_rows_linear(
         out if bias is None else bias,
         out,
     )
-    row_bytes = width * weight.element_size()
     shape = {
         "WIDTH": width,
         "OUTPUTS": outputs,
         "FP8": scale is not None,
         "BIASED": bias is not None,
         "NATIVE": native_fp8(x.device),
-        "AHEAD": min(_MOST_AHEAD, 1 << (row_bytes.bit_length() - 1)),
-        **launch_options(x.device),
     }
     if rows == 1 and tiles.alone:
         _row_kernel[(triton.cdiv(outputs, tiles.alone),)](
@@ -88,18 +80,12 @@ def _rows_kernel(
     FP8: tl.constexpr,
     BIASED: tl.constexpr,
     NATIVE: tl.constexpr,
-    OVERLAP: tl.constexpr,
-    AHEAD: tl.constexpr,
     ROWS: tl.constexpr,
     OUTS: tl.constexpr,
     INS: tl.constexpr,
 ):
     output = tl.program_id(0) * OUTS + tl.arange(0, OUTS)
     there = output < OUTPUTS
-    if OVERLAP:
-        # Weights are nobody's result: they may come while the kernel before this one is at work.
-        ask_for_lines(weight + tl.minimum(output, OUTPUTS - 1).to(tl.int64) * WIDTH, AHEAD)
-    wait_for_others(OVERLAP)
     row = tl.arange(0, ROWS)
     real = row < rows
     column = tl.arange(0, INS)
@@ -136,18 +122,12 @@ def _row_kernel(
     FP8: tl.constexpr,
     BIASED: tl.constexpr,
     NATIVE: tl.constexpr,
-    OVERLAP: tl.constexpr,
-    AHEAD: tl.constexpr,
     OUTS: tl.constexpr,
     INS: tl.constexpr,
     STAGES: tl.constexpr,
 ):
     output = tl.program_id(0) * OUTS + tl.arange(0, OUTS)
     there = output < OUTPUTS
-    if OVERLAP:
-        # Weights are nobody's result: they may come while the kernel before this one is at work.
-        ask_for_lines(weight + tl.minimum(output, OUTPUTS - 1).to(tl.int64) * WIDTH, AHEAD)
-    wait_for_others(OVERLAP)
     column = tl.arange(0, INS)
     weights = weight + output.to(tl.int64)[:, None] * WIDTH
     sums = tl.zeros([OUTS, INS], tl.float32)

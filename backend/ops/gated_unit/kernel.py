@@ -8,8 +8,6 @@ import torch
 import triton
 import triton.language as tl
 
-from backend.ops.overlap import launch_options
-from backend.ops.overlap.kernel import wait_for_others
 from backend.ops.tuning.warps import choose_warps
 
 STRETCH = 1024
@@ -30,7 +28,6 @@ def gated_unit(both: torch.Tensor, warps: int | None = None) -> torch.Tensor:
         WIDTH=width,
         STRETCH=stretch,
         num_warps=warps or warps_of(stretch, both.dtype, both.device),
-        **launch_options(both.device),
     )
     return out
 
@@ -41,8 +38,7 @@ def warps_of(stretch: int, dtype: torch.dtype, device: torch.device) -> int:
 
 
 @triton.jit
-def _gated_kernel(both, out, WIDTH: tl.constexpr, STRETCH: tl.constexpr, OVERLAP: tl.constexpr):
-    wait_for_others(OVERLAP)
+def _gated_kernel(both, out, WIDTH: tl.constexpr, STRETCH: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * STRETCH + tl.arange(0, STRETCH)
     inside = column < WIDTH

@@ -2,8 +2,8 @@
 
 Keys come unrotated from the pool; each is rotated as it is read, at the position that it has in
 its list. The new tokens' own keys and values have been written to the pages at the end of the list.
-A list may have further pages in a packed format, which are decoded as they are read. That part of
-the kernel has not run on a GPU yet, so nothing uses it without `EngineConfig.packed_kernels`.
+A list may have further pages in a packed format, which are decoded as they are read: that takes
+less memory and more time, so it needs `EngineConfig.packed_kernels`.
 """
 
 from __future__ import annotations

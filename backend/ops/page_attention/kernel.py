@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import torch
 import triton
 
-from backend.ops.overlap import launch_options
 from backend.ops.page_attention.lists import PackedPages, PageLists
 from backend.ops.page_attention.merge import merge_kernel
 from backend.ops.page_attention.part import part_kernel
@@ -140,7 +139,6 @@ def page_attention(
             NATIVE=native_fp8(q.device),
             num_warps=tiles.warps,
             num_stages=tiles.stages,
-            **launch_options(q.device),
         )
 
     if packed is not None:
@@ -161,7 +159,6 @@ def page_attention(
         PARTS=_MERGED,
         PACKED=packed is not None,
         num_warps=4,
-        **launch_options(q.device),
     )
     return out
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from backend.ops.overlap.kernel import wait_for_others
-
 
 @triton.jit(do_not_specialize=["rows"])
 def merge_kernel(
@@ -25,10 +23,8 @@ def merge_kernel(
     PADDED: tl.constexpr,
     PARTS: tl.constexpr,
     PACKED: tl.constexpr,
-    OVERLAP: tl.constexpr,
 ):
     """`out` of a row and head, from its parts [begin, end); without PACKED they begin at 0."""
-    wait_for_others(OVERLAP)
     row = tl.program_id(0).to(tl.int64)
     head = tl.program_id(1)
     column = tl.arange(0, PADDED)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from backend.ops.overlap.kernel import wait_for_others
 from backend.ops.page_codec.codes import channel_keys, numbers_of, token_values
 
 
@@ -57,7 +56,6 @@ def part_kernel(
     CODING: tl.constexpr,
     EACH: tl.constexpr,
     NATIVE: tl.constexpr,
-    OVERLAP: tl.constexpr,
 ):
     """One part of one list, for the query heads of one key-value head.
 
@@ -69,7 +67,6 @@ def part_kernel(
     """
     HALF: tl.constexpr = WIDTH // 2
     PADDED_HALF: tl.constexpr = PADDED // 2
-    wait_for_others(OVERLAP)
     part = tl.program_id(0) % parts
     tile = tl.program_id(0) // parts
     kv_head = tl.program_id(1)

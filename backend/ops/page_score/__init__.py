@@ -9,7 +9,7 @@ k of the page. So a page that stands at given positions is bounded by the larges
 distances of its tokens, exactly, whatever the distance; a page that has no position yet is scored
 without rotation, as if each of its keys stood where the query stands.
 
-The kernels have not run on a GPU yet, and nothing uses them.
+Nothing uses it yet (docs/benchmarks/kernels-h200.md).
 """
 
 from __future__ import annotations

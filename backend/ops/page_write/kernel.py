@@ -9,8 +9,6 @@ import torch
 import triton
 import triton.language as tl
 
-from backend.ops.overlap import launch_options
-from backend.ops.overlap.kernel import wait_for_others
 from backend.ops.page_attention import PageLists
 from kvstore.types import PAGE_TOKENS
 
@@ -41,7 +39,6 @@ def page_write(
         PADDED=triton.next_power_of_2(width),
         PAGE=PAGE_TOKENS,
         num_warps=1,
-        **launch_options(data.device),
     )
 
 
@@ -133,9 +130,7 @@ def _write_kernel(
     WIDTH: tl.constexpr,
     PADDED: tl.constexpr,
     PAGE: tl.constexpr,
-    OVERLAP: tl.constexpr,
 ):
-    wait_for_others(OVERLAP)
     row = tl.program_id(0)
     head = tl.program_id(1).to(tl.int64)
     entry = requests + row // each * entry_row
