@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from retrieval.contents import find_contents
+from retrieval.contents import find_contents, without_contents
 from retrieval.decimals import Path, backbone
 from retrieval.headings import Candidate, Style, candidates, capital_headings
 from retrieval.types import Clause
@@ -199,12 +199,7 @@ def outline(text: str) -> tuple[Clause, ...]:
 
     Capitalised headings are used only in texts with fewer than four numbered clauses.
     """
-    listed = find_contents(text)
-    offered = [
-        candidate
-        for candidate in candidates(text)
-        if not any(start <= candidate.start < end for start, end in listed)
-    ]
+    offered = without_contents(candidates(text), find_contents(text))
     found = _build(text, offered)
     if len(found) < _FEW_NUMBERS:
         merged = sorted([*offered, *capital_headings(text)], key=lambda c: c.start)

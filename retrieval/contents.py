@@ -9,9 +9,9 @@ only the look of its lines.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-from retrieval.headings import Candidate, candidates
+from retrieval.headings import Candidate, Style, candidates
 from retrieval.kept import kept_by_identity
 
 _LEADERS = re.compile(r"(?:\.{3,}|…+|·{3,}|(?:\. ){3,})\s*\d{1,4}\s*$")
@@ -35,6 +35,9 @@ _LONG_LINE, _OTHER_LINES = 200, 8
 """A longer line that is no entry ends the table, and so do as many other lines in a row."""
 _LEAST = 3
 """Lines of entries that a table has at least."""
+_NUMBERED = frozenset[Style](("part", "chapter", "article", "dotted"))
+_REST_OF_CONTENTS = 8000
+"""Characters behind a table of contents in which its list of annexes may stand."""
 _SENTENCE = re.compile(r"[。；;，,．]|[a-z)]\.\s*$")
 _PAGE = re.compile(r"\s\d{1,3}\s*$")
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -141,3 +144,26 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
     for line in text.split("\n"):
         yield at, line
         at += len(line) + 1
+
+
+def without_contents(
+    offered: Iterable[Candidate], listed: Sequence[tuple[int, int]]
+) -> list[Candidate]:
+    """The candidates outside of the tables of contents. Annexes behind one, before the text's
+    numbers begin, are listed there too and do not begin; a page break may leave one more number of
+    the table before them."""
+    kept: list[Candidate] = []
+    behind, numbers = -1, 0
+    for candidate in offered:
+        inside = [end for start, end in listed if start <= candidate.start < end]
+        if inside:
+            behind, numbers = inside[0] + _REST_OF_CONTENTS, 0
+            continue
+        style, path = candidate.readings[0]
+        if style in _NUMBERED:
+            numbers += 1
+            if numbers > 1 or set(path) == {1}:
+                behind = -1
+        if candidate.start > behind or style != "attachment":
+            kept.append(candidate)
+    return kept

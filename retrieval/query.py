@@ -103,7 +103,9 @@ class Query:
         terms = {term: share * weight for term, weight in other.terms.items()}
         for term, weight in self.terms.items():
             terms[term] = max(weight, terms.get(term, 0.0))
-        return replace(self, terms=terms, units=(*self.units, *more), own=self.terms)
+        front = tuple(sorted({*self.front, *other.front}))
+        units = (*self.units, *more)
+        return replace(self, terms=terms, units=units, front=front, own=self.terms)
 
 
 class _Reader:
@@ -193,6 +195,9 @@ class _Reader:
         weight = self.place_weight(at) * telling
         concepts = self.covering(at, at + len(piece))
         names = tuple(mention.concept.term for mention in concepts)
+        if any(mention.concept.front == "title" for mention in concepts):
+            # 合同名称 asks for a line that holds neither word.
+            weight = 0.0
         if piece in word_list("asking_chinese") or (len(piece) == 1 and piece in HAN_STOP):
             weight = min(weight, LOW)
             if piece in HAN_STOP:

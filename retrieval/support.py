@@ -17,6 +17,7 @@ from retrieval.coverage import coverage, unit_cover, unit_weight
 from retrieval.cue_index import SURE, CueScores
 from retrieval.cues import CueModel
 from retrieval.folding import fold_width
+from retrieval.front import looks_like
 from retrieval.index import SearchIndex
 from retrieval.near import near
 from retrieval.query import Query
@@ -31,6 +32,8 @@ _DOUBT = 0.8
 """Share of the doubt by a matter's own wording that counts against a plain question. Of plain
 questions that were left out, 0.8 refuses 0.854 of the unanswerable and 0.103 of the others, 1.0
 refuses 0.888 and 0.136, see docs/benchmarks/retrieval.md."""
+_CONTENT, _TITLE_CHARS = 0.5, 60
+"""Weight from which on a word is asked about; the most characters of a title."""
 _NEAR_SUPPORT = 0.6
 """Support of a quote that repeats the question or holds what it names (see `near`)."""
 
@@ -102,6 +105,13 @@ def learned_features(
         "chunks": math.log1p(chunks),
         "lean": cues.lean,
     }
+
+
+def _is_title_asked(query: Query, quote: str) -> bool:
+    """Whether the question asks for the document's title and nothing else, and the quote looks
+    like one."""
+    only = query.front == ("title",) and all(unit.weight < _CONTENT for unit in query.units)
+    return only and len(quote) <= _TITLE_CHARS and looks_like("title", fold_width(quote))
 
 
 def _learned_odds(
@@ -188,6 +198,7 @@ def judge(
     support = 1 / (1 + math.exp(-raw))
     if support >= THRESHOLD:
         return support, True, ""
-    if near(query, [index.text[one.start : one.end] for one in sentences[:3]]):
+    quotes = [index.text[one.start : one.end] for one in sentences[:3]]
+    if near(query, quotes) or _is_title_asked(query, quotes[0]):
         return _NEAR_SUPPORT, True, ""
     return support, False, "the closest clauses do not hold what the question asks for"

@@ -173,3 +173,15 @@ def test_a_table_without_pages_is_known_by_its_first_heading_coming_again() -> N
     )
     ((_, end),) = find_contents(text)
     assert text[:end].endswith("保险") and text[end:].startswith("\n甲方与乙方")
+
+
+def test_annexes_listed_behind_a_table_of_contents_do_not_begin() -> None:
+    text = (
+        "TABLE OF CONTENTS\n\n1. Definitions 1\n\n2. Supply 2\n\n3. Fees 5\n\n\n\nANNEXES OF IT\n\n"
+        "Annex A  Goods.\n\nAnnex B  Prices.\n\nThis agreement is made on 4 May 2021 by A and B."
+        "\n\n1. Definitions\n\nWords are plain.\n\n2. Supply\n\nGoods are supplied.\n\n3. Fees\n\n"
+        "Fees are due.\n\nAnnex A\n\nPumps.\n"
+    )
+    clauses = outline(text)
+    assert label_at(clauses, text.index("This agreement")) is None
+    assert [clause.number for clause in clauses] == ["1.", "2.", "3.", "Annex A"]

@@ -165,3 +165,26 @@ def test_the_words_of_a_matter_find_what_a_plain_question_does_not_name() -> Non
     best = evidence.sentences[0]
     assert evidence.answerable
     assert "contest the validity" in text[best.start : best.end]
+
+
+@pytest.mark.parametrize(
+    "question", ["合同名称是什么？", "这份合同叫什么？", "What is this contract called?"]
+)
+def test_the_title_answers_who_asks_for_it(question: str) -> None:
+    text = DEALERSHIP
+    if question > "\u3400":
+        text = (
+            "水泵经销合同\n甲方：青石水泵厂\n乙方：白河商行\n第一条 商品\n商品名称以清单为准。\n"
+            "第二条 价款\n价款按合同附件支付。\n"
+        )
+    evidence = find_evidence(index_of(text), question)
+    assert evidence.answerable
+    best = evidence.sentences[0]
+    assert text[best.start : best.end].startswith(
+        ("水泵经销合同", "DEALER AGREEMENT", "This Dealer")
+    )
+
+
+def test_another_name_is_not_the_title() -> None:
+    text = "水泵经销合同\n第一条 价款\n价款五千元，三十日内支付。\n第二条 运输\n乙方自提。\n"
+    assert not find_evidence(index_of(text), "仓库管理员叫什么名字？").answerable
