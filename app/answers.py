@@ -66,6 +66,7 @@ class Asker(Protocol):
         history: Sequence[Turn] = (),
         cancelled: threading.Event | None = None,
         until_read: bool = False,
+        brief: bool = False,
     ) -> Iterator[AnswerEvent]: ...
 
 
@@ -101,6 +102,7 @@ class AnswerRuns:
         self._conversations = conversations
         self._ask = ask
         self._queue_limit = queue_limit
+        self._workers = workers
         self._grace_seconds = grace_seconds
         self._keep_seconds = keep_seconds
         self._on_finished = on_finished
@@ -279,6 +281,7 @@ class AnswerRuns:
     def _answer(self, run: AnswerRun, *, stays: bool) -> None:
         waited_ms = _since(run.arrived)
         try:
+            brief = self._crowded()
             documents = [self._load(document_id) for document_id in run.document_ids]
             if run.cancelled.is_set():
                 self._fail(run, stopped(run))
@@ -294,6 +297,7 @@ class AnswerRuns:
                 history=run.history,
                 cancelled=run.cancelled,
                 until_read=stays,
+                brief=brief,
             ):
                 if isinstance(event, AnswerCompleted):
                     answer = as_stopped(event.answer, run)
@@ -318,6 +322,12 @@ class AnswerRuns:
             self._fail(run, internal(run))
         if not run.finished:
             self._fail(run, stopped(run) if run.cancelled.is_set() else internal(run))
+
+    def _crowded(self) -> bool:
+        """Whether as many questions wait as are being answered. The bundled engine then words no
+        answer: a quote takes milliseconds and its wording seconds, which all who wait would wait
+        for. Servers elsewhere have their own limits."""
+        return self._engine.attends_pages and len(self._waiting) >= self._workers
 
     def _complete(self, run: AnswerRun, answer: Answer) -> None:
         if not run.claim_end():

@@ -12,6 +12,7 @@ database or the doors.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import threading
 import time
@@ -64,6 +65,11 @@ if TYPE_CHECKING:
 MAX_QUESTION_CHARS = 4000
 _BLANKS = re.compile(r"\s+")
 _DEFAULT_OPTIONS = AskOptions()
+_BRIEF = DocumentWarning(
+    "no_wording",
+    "Many questions were waiting, so the model was not asked to word this answer: it is the quoted "
+    "text alone. Ask again later for its wording.",
+)
 
 
 def ask(
@@ -77,16 +83,18 @@ def ask(
     options: AskOptions = _DEFAULT_OPTIONS,
     search: Callable[[Sequence[LoadedDocument], str], Found] = find,
     until_read: bool = False,
+    brief: bool = False,
 ) -> Iterator[AnswerEvent]:
     """Answer a question, step by step; the last event is `AnswerCompleted`.
 
     A question that leans on `history` is looked for in the standalone form that `AnswerCreated`
     tells. `search` finds the evidence; an evaluation puts controls in its place. `until_read`: an
     answer that comes while its documents are being read is told as a framework, and confirmed or
-    revised when they are; otherwise it ends at once and says that reading goes on. Raises
-    BadQuestion before the first event for a question that is empty or too long, Stopped when it is
-    `cancelled` before anything was quoted, and lets retrieval's errors through. An error of the
-    engine leaves the quoted answer standing and is told as a warning.
+    revised when they are; otherwise it ends at once and says that reading goes on. `brief`: the
+    model words nothing, and a warning says so. Raises BadQuestion before the first event for a
+    question that is empty or too long, Stopped when it is `cancelled` before anything was quoted,
+    and lets retrieval's errors through. An error of the engine leaves the quoted answer standing
+    and is told as a warning.
     """
     started = time.perf_counter()
     question = validate_question(question)
@@ -97,6 +105,9 @@ def ask(
     rewritten = None
     if options.follow_up:
         rewritten = standalone(question, history, list_limit=options.list_limit)
+    brief = brief and options.phrase
+    if brief:
+        options = dataclasses.replace(options, phrase=False)
     asked = tuple(document.record.id for document in documents)
     yield AnswerCreated(request_id, question, language, asked, rewritten)
     yield CoverageChanged(coverage(engine, documents))
@@ -123,6 +134,8 @@ def ask(
             except Stopped:
                 answer = cut_short(answer, read)
     yield CoverageChanged(answer.coverage)
+    if brief and answer.citations:
+        answer = dataclasses.replace(answer, warnings=(*answer.warnings, _BRIEF))
     yield AnswerCompleted(answer)
 
 

@@ -78,7 +78,10 @@ def make(notebook: Notebook, told: list[str]) -> Iterator[Make]:
     made: list[AnswerRuns] = []
 
     def build(ask: Any, load: Any = None, **options: Any) -> AnswerRuns:
-        engine = cast("Any", SimpleNamespace(progress=lambda _: "known", cancel=told.append))
+        engine = cast(
+            "Any",
+            SimpleNamespace(progress=lambda _: "known", cancel=told.append, attends_pages=True),
+        )
         document = cast("Any", SimpleNamespace(tokens=SimpleNamespace(key="k")))
         runs = AnswerRuns(
             engine, load or (lambda _: document), cast("Any", notebook), ask, **options
@@ -229,7 +232,7 @@ def test_a_dead_worker_is_named(make: Make, monkeypatch: pytest.MonkeyPatch) -> 
 
     alive = make(quoting, workers=2)
     assert alive.problem == ""
-    engine = cast("Any", SimpleNamespace(cancel=lambda _: None))
+    engine = cast("Any", SimpleNamespace(cancel=lambda _: None, attends_pages=True))
     runs = Mortal(
         engine, cast("Any", None), cast("Any", Notebook()), cast("Any", quoting), workers=2
     )

@@ -80,8 +80,13 @@ def told() -> list[str]:
 def make(notebook: Notebook, told: list[str]) -> Iterator[Make]:
     made: list[AnswerRuns] = []
 
-    def build(ask: Any, **options: Any) -> AnswerRuns:
-        engine = cast("Any", SimpleNamespace(progress=lambda _: "known", cancel=told.append))
+    def build(ask: Any, *, attends_pages: bool = True, **options: Any) -> AnswerRuns:
+        engine = cast(
+            "Any",
+            SimpleNamespace(
+                progress=lambda _: "known", cancel=told.append, attends_pages=attends_pages
+            ),
+        )
         document = cast("Any", SimpleNamespace(tokens=SimpleNamespace(key="k")))
         runs = AnswerRuns(engine, lambda _: document, cast("Any", notebook), ask, **options)
         made.append(runs)
@@ -347,6 +352,7 @@ def wait_for(condition: Callable[[], bool], seconds: float = 5.0) -> None:
 def test_a_document_deleted_while_it_was_loaded_does_not_come_back(notebook: Notebook) -> None:
     engine_told: list[str] = []
     engine = SimpleNamespace(
+        attends_pages=True,
         progress=lambda _: None,
         read=lambda tokens, **_: engine_told.append(f"read {tokens.key}"),
         forget=lambda key: engine_told.append(f"forget {key}"),
@@ -368,6 +374,29 @@ def test_a_document_deleted_while_it_was_loaded_does_not_come_back(notebook: Not
         runs.close()
     assert engine_told == ["read k", "forget k"]
     assert isinstance(run.outcome, AnswerFailed) and run.outcome.code == "not_found"
+
+
+@pytest.mark.parametrize(("attends_pages", "expected"), [(True, [0, 1, 0]), (False, [0, 0, 0])])
+def test_no_answer_is_worded_while_as_many_wait_as_are_answered(
+    make: Make, attends_pages: bool, expected: list[int]
+) -> None:
+    over, told = threading.Event(), []
+
+    def worded(*_: Any, brief: bool, **__: Any) -> Iterator[AnswerEvent]:
+        told.append(int(brief))
+        yield AnswerCreated("", "", "en", ())
+        assert over.wait(10)
+        yield AnswerCompleted(ANSWER)
+
+    runs = make(worded, workers=1, attends_pages=attends_pages)
+    asked = [runs.start(QUESTION)]
+    deadline = time.monotonic() + 10
+    while not told and time.monotonic() < deadline:
+        time.sleep(0.01)
+    asked += [runs.start(QUESTION) for _ in range(2)]
+    over.set()
+    assert all(run.wait(10) for run in asked)
+    assert told == expected
 
 
 def test_those_who_stay_until_all_is_read_leave_threads_for_the_others(make: Make) -> None:
