@@ -144,7 +144,6 @@ def run(
     *documents: LoadedDocument,
     cancelled: threading.Event | None = None,
     options: AskOptions | None = None,
-    brief: bool = False,
 ) -> tuple[list[AnswerEvent], Answer]:
     events = list(
         ask(
@@ -154,7 +153,6 @@ def run(
             request_id="r1",
             cancelled=cancelled,
             options=options or AskOptions(),
-            brief=brief,
         )
     )
     last = events[-1]
@@ -194,18 +192,6 @@ def test_phrasing_that_passes_is_shown_with_its_checks() -> None:
     assert answer.phrasing == "used"
     assert answer.answer.endswith("total of USD 2 million.")
     assert [c.text for c in answer.checks if c.kind == "number"] == ["USD 2 million"]
-
-
-def test_a_brief_answer_is_the_quote_alone_and_says_so() -> None:
-    engine = ScriptedEngine("The Recipient is liable for a total of USD 2 million.")
-    question = "What is the cap on liability?"
-    _, answer = run(engine, question, loaded(NDA), brief=True)
-    assert answer.status == "answered" and answer.citations
-    assert "total of USD 2 million" not in answer.answer
-    assert [one.code for one in answer.warnings] == ["no_wording"]
-    # Who wants no wording anyway misses nothing.
-    _, answer = run(engine, question, loaded(NDA), brief=True, options=AskOptions(phrase=False))
-    assert not answer.warnings
 
 
 @pytest.mark.parametrize(

@@ -268,3 +268,16 @@ def test_nobody_waits_for_what_does_not_move_or_is_never_read(
     monkeypatch.setattr(framework, "STALLED_S", 3600.0)
     on_demand = loaded(FIRST, DocumentWarning("read_on_demand", "Not read ahead."))
     assert list(waited(on_demand)) == []
+
+
+@pytest.mark.parametrize(("worded", "warnings"), [(True, ["no_wording"]), (False, [])])
+def test_a_brief_answer_asks_no_model_and_says_so(worded: bool, warnings: list[str]) -> None:
+    # This engine generates nothing: to ask it would be an error.
+    engine = cast("Any", ReadingEngine(share=1.0))
+    options = AskOptions(phrase=worded)
+    events = list(
+        ask(engine, [loaded(FIRST)], QUESTION, request_id="r1", options=options, brief=True)
+    )
+    answer = only(events, AnswerCompleted)[0].answer
+    assert answer.status == "answered" and answer.citations
+    assert [warning.code for warning in answer.warnings] == warnings
