@@ -24,6 +24,7 @@ from app.models import resolve
 from app.runner import JobRunner
 from app.settings import Settings
 from app.storage import FileStore
+from app.thread_turns import turns_of
 from app.workers import Worker
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def open_services(
             # Before the model: a second server is told at once.
             make_folder(settings.data_dir)
             stack.enter_context(serve_lock(settings))
+            stack.enter_context(turns_of(settings.thread_turn_s))
         opened = stack.enter_context(closing(_engine_of(settings))) if engine is None else engine
         make_folder(settings.data_dir)
         database = Database(settings.database, busy_timeout_s=settings.busy_timeout_s)

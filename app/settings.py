@@ -147,6 +147,8 @@ class Settings(BaseSettings):
     """How long a writer waits for the database."""
     drain_s: float = Field(default=20.0, ge=0)
     """How long running answers may go on after SIGTERM or Ctrl-C."""
+    thread_turn_s: float = Field(default=0.0001, gt=0, le=1)
+    """How long a thread of the server keeps the interpreter while the engine's waits for it."""
     stream_grace_s: float = Field(default=0.5, ge=0)
     """How long an answer goes on whose last reader has left: who lost the connection may come back.
     A server hears of a lost connection late or never, so who is known to have left mostly meant
