@@ -45,6 +45,10 @@ KVSharing = Literal["owner", "all"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
+_SPINNING = frozenset({"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"})
+"""Variables of OpenMP that say how long a thread spins."""
+
+
 class Settings(BaseSettings):
     """All settings with their defaults. Build it once with `load_settings`."""
 
@@ -280,6 +284,19 @@ def load_settings(**overrides: object) -> Settings:
             field = ".".join(str(part) for part in problem["loc"])
             problems.append(f"{PREFIX}{field.upper()}: {problem['msg']}")
         raise BadSettings("Wrong settings. " + "; ".join(problems)) from error
+
+
+def spin_less() -> None:
+    """Have threads of OpenMP wait busily for a shorter time, unless the environment says something
+    about it; for a process that has not imported torch yet.
+
+    Between two operations a thread spins for the next one. Where another process wants its core
+    (one that takes in a document, say) all threads of the engine wait for one that spins no more
+    but was put aside: beside one busy process on two cores a block of 512 tokens did not come in a
+    minute with GOMP's own count, in 1.8 s with this one, and alone it took 0.40 s instead of 0.35.
+    """
+    if not _SPINNING & os.environ.keys():
+        os.environ["GOMP_SPINCOUNT"] = "10000"
 
 
 def child_environment(**changes: str) -> dict[str, str]:

@@ -48,8 +48,9 @@ def command(
     sample: Annotated[bool, typer.Option("--sample", help="Take in the sample contracts.")] = False,
 ) -> None:
     """Serve the page, the REST API and the metrics until SIGTERM or Ctrl-C."""
-    from app.settings import load_settings
+    from app.settings import load_settings, spin_less
 
+    spin_less()
     with reporting(as_json=False), ExitStack() as stack:
         settings = load_settings(host=host, port=port, model=model, data_dir=data_dir)
         listener = stack.enter_context(bind(settings.host, settings.port))

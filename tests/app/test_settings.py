@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from app.errors import BadSettings
-from app.settings import Settings, load_settings
+from app.settings import Settings, load_settings, spin_less
 
 
 def test_defaults_need_nothing() -> None:
@@ -64,3 +67,24 @@ def test_postgresql_goes_through_psycopg() -> None:
 def test_anchors_are_picked_for_chained_reading_only() -> None:
     assert Settings().anchors == 0
     assert Settings(reading="chained").anchors == 64
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ({}, {"GOMP_SPINCOUNT": "10000"}),
+        ({"GOMP_SPINCOUNT": "7"}, {"GOMP_SPINCOUNT": "7"}),
+        ({"OMP_WAIT_POLICY": "active"}, {"OMP_WAIT_POLICY": "active"}),
+    ],
+)
+def test_threads_spin_less_unless_the_environment_says_how_long(
+    monkeypatch: pytest.MonkeyPatch, said: dict[str, str], expected: dict[str, str]
+) -> None:
+    monkeypatch.setattr(os, "environ", dict(said))
+    spin_less()
+    assert os.environ == expected
+
+
+def test_how_long_threads_spin_is_said_before_torch_is_there() -> None:
+    program = "import sys, app.settings, ui.serve; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
