@@ -107,6 +107,11 @@ class AnswerRun:
                 if not self._notify:
                     self._lonely_since = time.monotonic()
 
+    def expect_follower(self) -> None:
+        """Whoever followed comes back at once, with a stream: the run waits as for its first."""
+        with self._lock:
+            self.was_followed = False
+
     def lonely_for(self) -> float:
         """Seconds since the last follower left, or since the run began; 0 while there is one."""
         since = self._lonely_since

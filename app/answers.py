@@ -281,7 +281,7 @@ class AnswerRuns:
     def _answer(self, run: AnswerRun, *, stays: bool) -> None:
         waited_ms = _since(run.arrived)
         try:
-            brief = self._crowded()
+            brief = self._crowded(run.owner)
             documents = [self._load(document_id) for document_id in run.document_ids]
             if run.cancelled.is_set():
                 self._fail(run, stopped(run))
@@ -323,11 +323,13 @@ class AnswerRuns:
         if not run.finished:
             self._fail(run, stopped(run) if run.cancelled.is_set() else internal(run))
 
-    def _crowded(self) -> bool:
-        """Whether as many questions wait as are being answered. The bundled engine then words no
-        answer: a quote takes milliseconds and its wording seconds, which all who wait would wait
-        for. Servers elsewhere have their own limits."""
-        return self._engine.attends_pages and len(self._waiting) >= self._workers
+    def _crowded(self, owner: str) -> bool:
+        """Whether as many wait for this owner's thread as there are threads. The bundled engine
+        then words no answer: a quote takes milliseconds and its wording seconds, which all who
+        wait would wait for. Servers elsewhere have their own limits."""
+        with self._changed:
+            rivals = self._waiting.rivals(owner)
+        return self._engine.attends_pages and rivals >= self._workers
 
     def _complete(self, run: AnswerRun, answer: Answer) -> None:
         if not run.claim_end():

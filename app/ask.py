@@ -105,9 +105,6 @@ def ask(
     rewritten = None
     if options.follow_up:
         rewritten = standalone(question, history, list_limit=options.list_limit)
-    brief = brief and options.phrase
-    if brief:
-        options = dataclasses.replace(options, phrase=False)
     asked = tuple(document.record.id for document in documents)
     yield AnswerCreated(request_id, question, language, asked, rewritten)
     yield CoverageChanged(coverage(engine, documents))
@@ -115,7 +112,7 @@ def ask(
     def draft(*, preliminary: bool) -> Generator[AnswerEvent, None, Answer]:
         return _draft(
             engine, documents, rewritten or question, language, request_id, stop, options, search,
-            started, rewritten, preliminary=preliminary,
+            started, rewritten, preliminary=preliminary, brief=brief,
         )  # fmt: skip
 
     staying = until_read and will_be_read(engine, documents)
@@ -134,8 +131,6 @@ def ask(
             except Stopped:
                 answer = cut_short(answer, read)
     yield CoverageChanged(answer.coverage)
-    if brief and answer.citations:
-        answer = dataclasses.replace(answer, warnings=(*answer.warnings, _BRIEF))
     yield AnswerCompleted(answer)
 
 
@@ -152,9 +147,10 @@ def _draft(
     rewritten: str | None,
     *,
     preliminary: bool,
+    brief: bool,
 ) -> Generator[AnswerEvent, None, Answer]:
-    """Search, quote, phrase; returns the answer. `preliminary`: somebody else says that reading
-    goes on. Raises Stopped."""
+    """Search, quote, phrase unless `brief`; returns the answer. `preliminary`: somebody else says
+    that reading goes on. Raises Stopped."""
 
     def searched(where: Sequence[LoadedDocument], what: str) -> Found:
         # Of twenty questions that were left, each search is as long as all of them take together.
@@ -187,7 +183,8 @@ def _draft(
     text, checks = yield from tell(opening, documents, language)
 
     phrasing: Phrasing = NO_PHRASING
-    if options.phrase and opening.in_force and not opening.exhaustive and not stop.is_set():
+    worded = options.phrase and opening.in_force and not opening.exhaustive
+    if worded and not brief and not stop.is_set():
         phrasing = yield from phrase(
             engine, documents, found, opening.in_force, question, language, request_id, stop,
             options, offset=len(text),
@@ -200,7 +197,7 @@ def _draft(
         yield AnswerDelta(notice, "notice")
         text += notice
     complete = is_whole(read) and phrasing.use != "cut" and not stop.is_set()
-    return _answer(
+    answer = _answer(
         engine, documents, found, language, text, started,
         status="answered" if complete else "partial",
         citations=opening.citations,
@@ -210,6 +207,9 @@ def _draft(
         cancelled=stop.is_set(),
         rewritten=rewritten,
     )  # fmt: skip
+    if worded and brief:
+        answer = dataclasses.replace(answer, warnings=(*answer.warnings, _BRIEF))
+    return answer
 
 
 def validate_question(question: str) -> str:

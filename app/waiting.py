@@ -47,6 +47,15 @@ class WaitingLine(Generic[T]):
     def __len__(self) -> int:
         return len(self._arrivals)
 
+    def rivals(self, owner: str) -> int:
+        """How many wait for a thread that one of this owner's has: its own, and those of owners who
+        may have one more."""
+        return sum(
+            len(line)
+            for name, line in self._lines.items()
+            if name == owner or self._served[name] < self._threads
+        )
+
     @property
     def reserved(self) -> int:
         """Places that are kept for somebody."""

@@ -67,14 +67,16 @@ _MONTH = (
     r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)"
 )
 # The blank of a form stands for the number that will be written there.
-_NUMBER = r"(?:\d|[一二三四五六七八九十百千万两壹贰叁肆伍陆柒捌玖拾佰仟]|[_×]{2}|[(] {1,8}[)])"
+_NUMBER = (
+    r"(?:\d|[一二三四五六七八九十百千万两壹贰叁肆伍陆柒捌玖拾佰仟]|(?<![_×])[_×]{2,}+|[(] {1,8}[)])"
+)
 _ENGLISH_NUMBER = (
     r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|eighteen|twenty"
     r"|thirty|forty|forty-five|sixty|seventy|ninety|hundred)"
 )
 _FACTS: dict[AskedKind, re.Pattern[str]] = {
     "duration": re.compile(
-        rf"(?:\d|_{{2}}|\b{_ENGLISH_NUMBER})\)?[\s-]*(?:\(\d+\)\s*)?(?:\w+\s)?"
+        rf"(?:\d|(?<!_)_{{2,}}+|\b{_ENGLISH_NUMBER})\)?[\s-]*(?:\(\d+\)\s*)?(?:\w+\s)?"
         r"(?:business |calendar |working |consecutive )?(?:day|month|year|week|hour|anniversar)"
         rf"|{_NUMBER}\s*个?半?(?:日|天|年|月|周|星期|小时|工作日|季度|分钟)"
         r"|perpetual|indefinite|promptly|immediately|forthwith|as soon as|until\b"

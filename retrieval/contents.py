@@ -2,8 +2,8 @@
 
 A line of one has dot leaders, a page number behind a heading, or nothing but a heading. Where a
 heading says that a table of contents begins, it goes on as long as such lines do, and ends where
-its first entry comes again. Does not know page numbers' meaning, and of a table without a heading
-only the look of its lines.
+its entries come again as headings: without that, or leaders, it is none. Does not know page
+numbers' meaning, and of a table without a heading only the look of its lines.
 """
 
 from __future__ import annotations
@@ -25,9 +25,13 @@ _TAIL = 60
 """Characters at the end of a line that tell."""
 
 _HEADING = re.compile(
-    r"^[^\S\n]*(?:contents|目\s{0,6}录)[^\S\n]*[:：]?[^\S\n]*$|\btable\s+of\s+contents\b(?:[^\S\n]*page[^\S\n]*$)?",
+    r"^[^\S\n]*+(?:(?:table\s{1,3}of\s{1,3})?contents|目\s{0,6}录)"
+    r"[^\S\n]*+(?:[:：][^\S\n]*+)?(?:page[^\S\n]*+)?$"
+    r"|(?-i:\bTABLE\s{1,3}OF\s{1,3}CONTENTS[^\S\n]*+$)"
+    r"|\btable\s{1,3}of\s{1,3}contents[^\S\n]++(?:page[^\S\n]++)?(?=(?:article|section|part)\b|\d)",
     re.IGNORECASE | re.MULTILINE,
 )
+"""A line of its own, or before the first entry: clauses speak of the table of contents too."""
 _MOST_HEADINGS = 4
 _WINDOW = 40_000
 """Characters behind the heading that are looked at: the longest table seen has 12,400."""
@@ -38,7 +42,7 @@ _LEAST = 3
 _NUMBERED = frozenset[Style](("part", "chapter", "article", "dotted"))
 _REST_OF_CONTENTS = 8000
 """Characters behind a table of contents in which its list of annexes may stand."""
-_SENTENCE = re.compile(r"[。；;，,．]|[a-z)]\.\s*$")
+_SENTENCE = re.compile(r"[。；;，,．]|[a-z)]\.\s*$|[a-z]{3}\.\s+[A-Z]")
 _PAGE = re.compile(r"\s\d{1,3}\s*$")
 _LETTERS = re.compile(r"[^\W\d_]+")
 
@@ -75,35 +79,59 @@ def _end(text: str, start: int) -> int | None:
     """Where the table of contents whose heading ends at `start` ends; None when there is none."""
     window = text[start : start + _WINDOW]
     starts = {one.start: one for one in candidates(window)}
-    end, entries, others, paged = 0, 0, 0, False
+    end = entries = others = 0
     first: Candidate | None = None
-    title = ""
+    # Wordings of the entries, and whether a page stood behind each.
+    listed: dict[str, bool] = {}
+    sure = False
     for at, line in _lines(window):
         body = line.strip()
         if not body:
             continue
         entry = starts.get(at + len(line) - len(line.lstrip()))
-        wording = _wording(body)
-        if first is not None and (
-            (entry is not None and entry.readings[0] == first.readings[0])
-            or (wording == title and len(wording) > 1)
+        wording, page = _wording(body), bool(_PAGE.search(body))
+        if _comes_again(wording, page, listed) or (
+            first is not None and entry is not None and entry.readings[0] == first.readings[0]
         ):
             break
-        listed = is_contents(body)
-        if listed or _is_entry(body, entry):
+        many = is_contents(body)
+        if many or _is_entry(body, entry):
             end, others = at + _last_entry(line), 0
-            paged = paged or listed or bool(_PAGE.search(body))
-            entries += _LEAST if listed and len(body) > _LONG_LINE else 1
-            if first is None and entry is not None:
-                first, title = entry, wording
+            # Leaders, or a whole table in one line.
+            sure = sure or (many and (len(body) > _LONG_LINE or has_leaders(body)))
+            entries += _LEAST if many and len(body) > _LONG_LINE else 1
+            first = first or entry
+            listed.setdefault(wording, page)
             continue
         others += 1
         if len(body) > _LONG_LINE or others > _OTHER_LINES:
             break
-    # A list under the heading "Contents" may be one of things: what no page is told of must come
-    # again as a heading.
-    again = paged or (title and any(_wording(line) == title for _, line in _lines(window[end:])))
-    return start + end if entries >= _LEAST and again else None
+    if entries < _LEAST or not (sure or _headings_follow(listed, text[start + end :][:_WINDOW])):
+        return None
+    return start + end
+
+
+def has_leaders(line: str) -> bool:
+    """Whether a line's entries can be nothing else: dot leaders, or wide gaps before pages."""
+    return is_contents_line(line) or len(_HAN_ENTRY.findall(line)) >= _ENTRIES
+
+
+def _comes_again(wording: str, page: bool, listed: dict[str, bool]) -> bool:
+    """Whether a line is the heading of what was listed: the first entry, or one that had a page
+    where this line has none. Entries may come twice in a table."""
+    if len(wording) < 2 or wording not in listed:
+        return False
+    return wording == next(iter(listed)) or (listed[wording] and not page)
+
+
+def _headings_follow(listed: Iterable[str], behind: str) -> bool:
+    """Whether what was listed begins lines of the text behind: else the list is of other things."""
+    begins = {wording for wording in listed if len(wording) > 1}
+    lines = [_wording(line[:_LONG_LINE]) for _, line in _lines(behind)]
+    found = {
+        one for one in begins if any(line == one or line.startswith(f"{one} ") for line in lines)
+    }
+    return len(found) >= min(2, len(begins)) and bool(found)
 
 
 def _last_entry(line: str) -> int:

@@ -13,12 +13,20 @@ from retrieval.query import Query
 from retrieval.stems import stem, words
 
 _NON = re.compile(r"\bnon(?:[-\s]\s?)?(?!e\b|etheless\b|sense|plus\b|stop\b)(?P<root>[a-z]{4,})")
-_FEI = re.compile("(?<![并除莫若是无])非(?![法常因经但议凡得本])(?P<root>[\u4e00-\u9fff]{2})")
+_FEI = re.compile(
+    "(?<![并除莫若是无])非(?![法常因经但议凡得本]|[甲乙丙丁双各]方)(?P<root>[\u4e00-\u9fff]{2})"
+)
 _DENIED = re.compile(
-    r"(?:\b(?:not|no|never|neither|nor|without)\b|n't)(?:\s+\w+){0,2}\s*$|[不未无非没]\s*$"
+    r"(?:\b(?:not|no|never|neither|nor|without)\b|n't)(?:\s+\w+){0,2}\s*$"
+    r"|[不未无非没][\u4e00-\u9fff]{0,3}\s*$"
+)
+_DENIED_BEHIND = re.compile(
+    r"\s+(?:\w+\s+){0,3}(?:not|never)\b|\s+\w+n't\b|[\u4e00-\u9fff]{0,4}[不未没]"
 )
 _BEFORE = 40
 """Characters before a word in which what denies it stands."""
+_BEHIND = 40
+"""And behind it: "if payment is not made"."""
 _LEAST_EN, _LEAST_ZH = 5, 2
 """Letters, characters of a word of a question whose opposite is looked for."""
 
@@ -37,8 +45,10 @@ def stated(text: str, root: str) -> bool:
         at for match in _NON.finditer(folded) for at in (match.start(), match.start("root"))
     }
     return any(
-        start not in prefixed and not _DENIED.search(folded[max(0, start - _BEFORE) : start])
-        for start, _ in places(text, root)
+        start not in prefixed
+        and not _DENIED.search(folded[max(0, start - _BEFORE) : start])
+        and not _DENIED_BEHIND.match(folded[end : end + _BEHIND])
+        for start, end in places(text, root)
     )
 
 

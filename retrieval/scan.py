@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from retrieval.clauses import around
-from retrieval.contents import in_contents, is_contents
+from retrieval.contents import has_leaders, in_contents, is_contents
 from retrieval.facts import FactKind, find_facts
 from retrieval.folding import fold, fold_in_place
 from retrieval.language import detect
@@ -237,7 +237,7 @@ class Scanner:
             # A whole contract may stand in one line, behind its table of contents.
             return is_contents(self._text[position : min(end, position + _AROUND)])
         if at not in self._in_lists:
-            self._in_lists[at] = is_contents(self._text[start:end])
+            self._in_lists[at] = has_leaders(self._text[start:end])
         return self._in_lists[at]
 
     def _region(self, position: int) -> Span:

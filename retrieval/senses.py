@@ -18,7 +18,7 @@ _OTHERWISE: Mapping[str, tuple[str, re.Pattern[str]]] = {
     "assignment": (
         "bankruptcy",
         re.compile(
-            r"\bassign(?:s|ed|ing|ments?)?\b[^.;]{0,120}?\bbenefit\s+of\s+"
+            r"\bassign(?:s|ed|ing|ments?)?\b(?:(?!\bassign)[^.;]){0,120}?\bbenefit\s+of\s+"
             r"(?:(?:its|his|their|the|any|all|such\s+party's)\s+){0,3}creditors"
         ),
     ),

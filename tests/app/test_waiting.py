@@ -81,6 +81,21 @@ def test_reserved_places_count() -> None:
     assert waiting.reserve("A")
 
 
+def test_another_owners_line_that_has_its_share_is_no_rival() -> None:
+    waiting = line(threads=4)
+    for number in range(8):
+        put(waiting, "A", number)
+    assert [one.owner for one in (waiting.take(), waiting.take(), waiting.take()) if one] == [
+        "A"
+    ] * 3
+    put(waiting, "B")
+    assert waiting.take() == Asked("B", 0)
+    assert waiting.rivals("B") == 0, "A has its three of four threads"
+    assert waiting.rivals("A") == 5
+    put(waiting, "B", 1)
+    assert waiting.rivals("B") == 1
+
+
 def test_one_that_waits_can_be_taken_out() -> None:
     waiting = line()
     first, second = put(waiting, "A", 1), put(waiting, "A", 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from retrieval.chunk import split
@@ -185,3 +187,60 @@ def test_annexes_listed_behind_a_table_of_contents_do_not_begin() -> None:
     clauses = outline(text)
     assert label_at(clauses, text.index("This agreement")) is None
     assert [clause.number for clause in clauses] == ["1.", "2.", "3.", "Annex A"]
+
+
+SPOKEN_OF = """SUPPLY AGREEMENT
+
+1. Goods. The Supplier shall sell the goods that are listed in Schedule A.
+
+2. Headings. The table of contents and the headings of this Agreement are
+for convenience only and shall not affect its interpretation.
+
+3. Notices. All notices under this Agreement shall be given in writing to
+the addresses that are stated on the signature page.
+
+4. Survival. The obligations of the parties under Section 3 and Section 4
+shall survive.
+
+5. Law. This Agreement is governed by the laws of
+Delaware. See Section 5
+too.
+
+                                    Page 12
+
+6. Counterparts. This Agreement may be executed in counterparts.
+"""
+
+
+def test_a_clause_about_the_table_of_contents_is_none() -> None:
+    assert find_contents(SPOKEN_OF) == ()
+    assert [clause.number for clause in outline(SPOKEN_OF)] == [f"{n}." for n in range(1, 7)]
+
+
+def test_short_clauses_behind_a_table_without_dots_are_no_part_of_it() -> None:
+    table = "CONTENTS\n1 Definitions 1\n2 Term 2\n3 Fees 3\n4 Notices 4\n"
+    clauses = (
+        "1. Definitions\n\nServices means cleaning.\n\n2. Term\n\nThree years from today.\n\n"
+        "3. Fees\n\nGBP 500 a month.\n\n4. Notices\n\nIn writing.\n"
+    )
+    text = (
+        f"SERVICES AGREEMENT\n\n{table}\nMADE on 1 May 2024 by Alpha Ltd and Beta Ltd\n\n{clauses}"
+    )
+    ((start, end),) = find_contents(text)
+    assert text[start:end].strip() == table.strip()
+    assert [clause.number for clause in outline(text)] == ["1.", "2.", "3.", "4."]
+
+
+@pytest.mark.parametrize("sums", [(500, 300, 200, 150), (100, 200, 300, 400)])
+def test_sums_behind_things_are_no_pages(sums: tuple[int, ...]) -> None:
+    things = zip("abcd", ("Furniture", "Jewellery", "Bicycles", "Cash"), sums, strict=True)
+    listed = "\n".join(f"({letter}) {thing} up to GBP {most}" for letter, thing, most in things)
+    text = f"HOME POLICY\n\n1. Sums\nThe limits below apply.\nContents\n{listed}\n\n2. Theft\nNo.\n"
+    assert find_contents(text) == ()
+
+
+def test_a_heading_of_blanks_is_read_once() -> None:
+    text = "Contents" + " " * 200_000 + "x"
+    started = time.perf_counter()
+    assert find_contents(text) == ()
+    assert time.perf_counter() - started < 5, "the square of that takes minutes"

@@ -47,6 +47,7 @@ def slow_asker(
     history: Sequence[Any] = (),
     cancelled: threading.Event | None = None,
     until_read: bool = False,
+    brief: bool = False,
 ) -> Iterator[AnswerEvent]:
     """The real answer without the model's words; slow when asked to be."""
     slowly, wrong = question.startswith("Slowly"), question.startswith("Misled")
@@ -55,6 +56,7 @@ def slow_asker(
     for event in ask(
         engine, documents, question, request_id=request_id, options=options, cancelled=cancelled,
         until_read=until_read and not slowly,
+        brief=brief,
         search=misled() if wrong else find,
     ):  # fmt: skip
         if isinstance(event, AnswerCompleted) and slowly:

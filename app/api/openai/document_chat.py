@@ -56,6 +56,7 @@ async def answer_documents(
         if not body.stream:
             return await _whole(reply, request, leave)
         await ready_or_left(run, request, lambda: _has_begun(run), PATIENCE_SECONDS)
+        run.expect_follower()
     except BaseException:
         leave()
         raise

@@ -108,7 +108,7 @@ def _launch(
     )
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows", "extra_rows"])
 def _pack_kernel(
     k,
     v,

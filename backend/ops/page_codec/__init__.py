@@ -1,8 +1,8 @@
 """Pages in packed formats: keys and values into them, and out of them again.
 
 The codecs are those of `kvstore.formats`, and the kernels give the same bytes and numbers as these
-do on a CPU, bit for bit (but for what is no number). On a GPU all pages in packed formats are made
-and decoded by them.
+do on a CPU, bit for bit (but for what is no number). On a GPU pages in packed formats are made and
+decoded by them, but for latents.
 """
 
 from __future__ import annotations
