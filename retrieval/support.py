@@ -16,11 +16,12 @@ from retrieval.asked import holds
 from retrieval.coverage import coverage, unit_cover, unit_weight
 from retrieval.cue_index import SURE, CueScores
 from retrieval.cues import CueModel
-from retrieval.folding import fold_width
+from retrieval.folding import fold, fold_width
 from retrieval.front import looks_like
 from retrieval.index import SearchIndex
 from retrieval.near import near
-from retrieval.query import Query
+from retrieval.query import Query, Unit
+from retrieval.stems import words
 from retrieval.types import Hit, Language, Sentence
 
 THRESHOLD = 0.5
@@ -116,6 +117,7 @@ def _is_title_asked(query: Query, quote: str) -> bool:
 
 def _learned_odds(
     index: SearchIndex,
+    query: Query,
     cues: CueScores,
     model: CueModel,
     found: Mapping[str, float],
@@ -125,16 +127,35 @@ def _learned_odds(
     """Log odds that the document answers for a learned matter, by the question's own wording and
     by the matter's. The model was fitted on the matters' wording, and the few words of "Is the
     supply exclusive?" stand in most contracts: where the matter's wording doubts more, most of the
-    doubt counts."""
+    doubt counts, unless the quote says what was asked."""
     likely = [one.likely or 0.0 for one in sentences]
 
     def odds(wording: Mapping[str, float]) -> float:
         return model.answer.odds(learned_features(wording, cues, len(index.chunks), likely))
 
     own = odds(found)
-    if cues.asked is None:
+    if cues.asked is None or _is_said(index, query, sentences):
         return own
     return own + _DOUBT * min(0.0, odds(features(index, cues.asked, hits, sentences)) - own)
+
+
+def _is_said(index: SearchIndex, query: Query, sentences: Sequence[Sentence]) -> bool:
+    """Whether one of the first quotes holds the kind of fact that was asked for, and all content
+    words of the question: "The price is EUR 5" for "What is the price?"."""
+    content = [unit for unit in query.units if unit.weight >= _CONTENT]
+    if not (query.asked and content):
+        return False
+    bodies = [fold_width(index.text[one.start : one.end]) for one in sentences[:3]]
+    return any(
+        holds(body, query.asked) > 0.0 and all(_stands(unit, fold(body)) for unit in content)
+        for body in bodies
+    )
+
+
+def _stands(unit: Unit, body: str) -> bool:
+    """Whether a content word of the question stands in a folded text."""
+    stems = {word.stem for word in words(body)}
+    return any(term in stems or (term > "\u3400" and term in body) for term in unit.terms)
 
 
 def _odds(share: float) -> float:
@@ -192,7 +213,7 @@ def judge(
     raw = BIAS[query.language] + sum(weight * found[name] for name, weight in weights.items())
     cues = index.cues(query)
     if cues.model is not None:
-        learned = _learned_odds(index, cues, cues.model, found, hits, sentences)
+        learned = _learned_odds(index, query, cues, cues.model, found, hits, sentences)
         raw = cues.strength * learned + (1 - cues.strength) * raw
     raw = chinese_support.odds(index, query, found, sentences, raw)
     support = 1 / (1 + math.exp(-raw))

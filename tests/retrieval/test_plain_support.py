@@ -188,3 +188,22 @@ def test_the_title_answers_who_asks_for_it(question: str) -> None:
 def test_another_name_is_not_the_title() -> None:
     text = "水泵经销合同\n第一条 价款\n价款五千元，三十日内支付。\n第二条 运输\n乙方自提。\n"
     assert not find_evidence(index_of(text), "仓库管理员叫什么名字？").answerable
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        (
+            "1. Price\nThe price is EUR 5.\n\n2. Delivery\nGoods are delivered at once.\n",
+            "What is the price?",
+        ),
+        (
+            "SERVICES AGREEMENT\n\nMADE on 1 May 2024 between Alpha Ltd and Beta Ltd\n\n"
+            "1. Term\n\nThis Agreement remains in force for three years from the date above.\n\n"
+            "2. Fees\n\nThe Customer shall pay GBP 500 a month within thirty days.\n",
+            "How long is the agreement in force?",
+        ),
+    ],
+)
+def test_what_the_quote_says_word_for_word_is_not_doubted(text: str, question: str) -> None:
+    assert find_evidence(index_of(text), question).answerable
