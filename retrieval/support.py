@@ -32,7 +32,7 @@ _NAMED_SUPPORT = 0.9
 _DOUBT = 0.6
 """Share of the doubt by a matter's own wording that counts against a plain question: on plain
 questions that were left out, 0.5 refuses 0.791 of the unanswerable and 0.070 of the others, 0.6
-refuses 0.815 and 0.077, 0.8 refuses 0.854 and 0.103, see docs/benchmarks/retrieval.md."""
+refuses 0.813 and 0.077, 0.8 refuses 0.854 and 0.103, see docs/benchmarks/retrieval.md."""
 _CONTENT, _TITLE_CHARS = 0.5, 60
 """Weight from which on a word is asked about; the most characters of a title."""
 _NEAR_SUPPORT = 0.6
