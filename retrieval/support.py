@@ -9,7 +9,7 @@ else can pass.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from retrieval import chinese_support
 from retrieval.asked import holds
@@ -145,17 +145,20 @@ def _is_said(index: SearchIndex, query: Query, sentences: Sequence[Sentence]) ->
     content = [unit for unit in query.units if unit.weight >= _CONTENT]
     if not (query.asked and content):
         return False
-    bodies = [fold_width(index.text[one.start : one.end]) for one in sentences[:3]]
-    return any(
-        holds(body, query.asked) > 0.0 and all(_stands(unit, fold(body)) for unit in content)
-        for body in bodies
-    )
+    for one in sentences[:3]:
+        body = fold_width(index.text[one.start : one.end])
+        if holds(body, query.asked) == 0.0:
+            continue
+        folded = fold(body)
+        stems = {word.stem for word in words(folded)}
+        if all(_stands(unit, stems, folded) for unit in content):
+            return True
+    return False
 
 
-def _stands(unit: Unit, body: str) -> bool:
-    """Whether a content word of the question stands in a folded text."""
-    stems = {word.stem for word in words(body)}
-    return any(term in stems or (term > "\u3400" and term in body) for term in unit.terms)
+def _stands(unit: Unit, stems: Set[str], folded: str) -> bool:
+    """Whether a content word of the question stands in a folded text, whose `stems` these are."""
+    return any(term in stems or (term > "\u3400" and term in folded) for term in unit.terms)
 
 
 def _odds(share: float) -> float:

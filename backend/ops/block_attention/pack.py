@@ -14,8 +14,9 @@ import triton
 import triton.language as tl
 
 from backend.ops.block_attention.plan import SEGMENT_ROWS, ReadPlan
-from backend.ops.block_attention.reference import LARGEST, SMALLEST
+from backend.ops.block_attention.reference import SMALLEST
 from backend.ops.page_codec.codes import codes_of
+from kvstore.formats.fp8 import LARGEST
 
 _ROWS = 8
 """Key rows of one program; divides SEGMENT_ROWS."""

@@ -7,9 +7,8 @@ import torch
 
 from backend.layers.rope import rotate
 from backend.ops.block_attention.plan import ReadPlan
+from kvstore.formats.fp8 import LARGEST
 
-LARGEST = 448.0
-"""The largest number of e4m3."""
 SMALLEST = 1e-30
 """A row with nothing larger counts as if it had this."""
 
