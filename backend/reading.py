@@ -24,7 +24,9 @@ class DocumentReading:
     that all of it shall be read; without it only the blocks that a question needs are. A block on
     the disk counts as read. A wanted block is read once for this reading, even if a question's
     blocks push it out of the store afterwards: else the two could read each other out for ever.
-    Counters change in the engine's thread; `progress` may be asked for from any.
+    What is wanted is "queued" until it is `begun`, then "reading", and "done" once nothing is left
+    of it; it never goes back, whatever has to make room. Counters change in the engine's thread;
+    `progress` may be asked for from any.
     """
 
     def __init__(
@@ -43,6 +45,8 @@ class DocumentReading:
         self._starts = [first for first, _ in document.blocks]
         self._store = store
         self._left = deque(range(len(self.keys)))
+        # A block that was found lacking, so that those before it are not looked up every time.
+        self._lacking: int | None = None
 
     def want(self, first_blocks: Sequence[int] = ()) -> None:
         """All of it shall be read, `first_blocks` (and what they need) before the rest. Raises
@@ -69,10 +73,13 @@ class DocumentReading:
     def nothing_left(self) -> bool:
         """Whether no wanted block is to be read any more. Once it is so it stays so; until then a
         block that is there now and goes before its turn is read again."""
-        if not all(self._store.available(self.keys[index]) for index in self._left):
-            return False
-        self._left.clear()
-        return True
+        if self._lacking is not None and not self._store.available(self.keys[self._lacking]):
+            return not self._left
+        missing = (one for one in self._left if not self._store.available(self.keys[one]))
+        self._lacking = next(missing, None)
+        if self._lacking is None:
+            self._left.clear()
+        return not self._left
 
     def keep_recent(self) -> None:
         """Have its blocks make room after those of all documents that were used before."""
@@ -92,7 +99,9 @@ class DocumentReading:
     def passed(self, index: int) -> None:
         """Block `index` needs no more reading here. One that was read for a question before this
         document is `begun` may be gone when it is."""
-        if not self.begun:
+        if index == self._lacking:
+            self._lacking = None
+        if not self.begun or self.cancelled or self.error:
             return
         if self._left and self._left[0] == index:
             self._left.popleft()
@@ -148,21 +157,24 @@ class DocumentReading:
         )
 
     def progress(self) -> ReadProgress:
-        """Where reading stands, from the store itself."""
+        """Where reading stands; the tokens that are read are counted in the store itself, and are
+        fewer again when blocks make room."""
         read = sum(
             end - start
             for key, (start, end) in zip(self.keys, self.document.blocks, strict=True)
             if self._store.available(key)
         )
         total = len(self.document.token_ids)
-        if read == total or (self.wanted and not self._left and not self.error):
+        # One that waits may be all there, and is not when its turn comes: the engine's thread says.
+        over = not self._left if self.wanted else read == total
+        if over:
             status = "done"
         elif self.error:
             status = "failed"
         elif self.cancelled:
             status = "cancelled"
         else:
-            status = "reading" if self.computed_tokens else "queued"
+            status = "reading" if self._is_begun() else "queued"
         return ReadProgress(
             key=self.document.key,
             read_tokens=read,
@@ -171,6 +183,9 @@ class DocumentReading:
             status=status,  # type: ignore[arg-type]
             error=self.error,
         )
+
+    def _is_begun(self) -> bool:
+        return self.begun if self.wanted else self.computed_tokens > 0
 
     def notify(self) -> None:
         """Wake those who wait for progress."""

@@ -95,26 +95,25 @@ class Shelf:
                 return ReadBlocks(reading, indexes)
 
     def _clear(self) -> None:
-        """Take away those that are over. Of those that wait it isn't asked here whether they are
-        read: it would take long, and what is there may be gone when their turn comes."""
-        under_way = [one for one in self.under_way() if _is_ended(one) or one.nothing_left()]
-        for reading in [*under_way, *filter(_is_ended, self._line.readings())]:
-            self._remove(reading)
-            reading.notify()
+        """Take away those that are over, be it that what they lacked was read for questions or for
+        other documents."""
+        for reading in self.readings():
+            if _is_ended(reading) or (self._looks_at(reading) and reading.nothing_left()):
+                self._remove(reading)
+                reading.notify()
+
+    def _looks_at(self, reading: DocumentReading) -> bool:
+        """Whether it may be over before its turn."""
+        return reading.begun or not self._first_come
 
     def _next_to_begin(self) -> DocumentReading | None:
         """The first document that fits beside those under way, if those before it let it pass."""
         taken = self._taken()
         due: DocumentReading | None = None
         for reading in self._in_order():
-            fits = taken is None or taken.leaves_room(reading, due)
-            closes = due is None and not fits and self._line.is_due(reading)
-            if (fits or closes) and reading.nothing_left():
-                self._remove(reading)
-                reading.notify()
-            elif fits:
+            if taken is None or taken.leaves_room(reading, due):
                 return reading
-            elif closes:
+            if due is None and self._line.is_due(reading):
                 due = reading
         return None
 
@@ -130,8 +129,8 @@ class Shelf:
         if not pages:
             return None
         if self._first_come:
-            return _Taken({}, 0)
-        return None if self._room is None else _Taken(pages, self._room(pages))
+            return _Taken({}, lambda _: 0)
+        return None if self._room is None else _Taken(pages, self._room)
 
     def _begin(self, reading: DocumentReading) -> None:
         self._line.begin(reading)
@@ -156,24 +155,31 @@ def _is_ended(reading: DocumentReading) -> bool:
 
 
 class _Taken:
-    """Pages of documents under way, by key, of a room of so many pages."""
+    """Pages of documents under way, by key, of a room that depends on who shares it: what is pinned
+    or held of a document takes nothing from the document itself."""
 
-    def __init__(self, pages: dict[str, int], room: int) -> None:
-        self._keys = pages.keys()
-        self._room = room
-        self._short = room * SHORT_SHARE
+    def __init__(self, pages: dict[str, int], room: Room) -> None:
+        self._pages = pages
         self._all = sum(pages.values())
-        self._long = sum(one for one in pages.values() if one > self._short)
+        self._room = room
 
     def leaves_room(self, reading: DocumentReading, due: DocumentReading | None) -> bool:
         """Whether the document fits too, and keeps the one that is `due` from nothing."""
-        if reading.document.key in self._keys:
+        if reading.document.key in self._pages:
             return True
-        if self._all + reading.pages > self._room:
+        sharing = {*self._pages, reading.document.key}
+        room = self._room(sharing)
+        if self._all + reading.pages > room:
             return False
-        short = reading.pages <= self._short
+        long = self._long(room)
+        short = reading.pages <= room * SHORT_SHARE
         if due is not None:
             # Short ones go on beside long ones, as long as it fits once these have ended.
-            left = self._room - due.pages - (self._all - self._long)
-            return short and due.pages > self._short and reading.pages <= left
-        return short or not self._long or self._long + reading.pages <= self._room * LONG_SHARE
+            later = self._room({*sharing, due.document.key})
+            left = later - due.pages - (self._all - long)
+            return short and due.pages > room * SHORT_SHARE and reading.pages <= left
+        return short or not long or long + reading.pages <= room * LONG_SHARE
+
+    def _long(self, room: int) -> int:
+        """Pages of those under way that are long in such a room."""
+        return sum(one for one in self._pages.values() if one > room * SHORT_SHARE)

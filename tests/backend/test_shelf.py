@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -15,14 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.batch import ReadBlocks
-from backend.engine import Engine
-from backend.engine_config import EngineConfig
 from backend.reading import DocumentReading
 from backend.reading_line import ReadingLine
 from backend.scheduler import Scheduler
 from backend.sequence import Sequence
 from backend.shelf import SHORT_SHARE
-from backend.types import DocumentTokens, Request, SamplingParams
+from backend.types import DocumentTokens
 from kvstore.store import KVStore
 from kvstore.types import PAGE_TOKENS, KVShape
 
@@ -210,6 +206,72 @@ def test_what_is_pinned_or_held_is_left_alone() -> None:
     assert library.store.counters.dropped == {"room": 13 + 1}
     assert library.missing(held) == 13
     library.store.unhold(held.keys[0])
+
+
+@pytest.mark.parametrize("kept", ["pinned", "held", "nothing"])
+def test_what_is_kept_of_a_document_takes_no_room_from_itself(kept: str) -> None:
+    library = Library()
+    library.give("under way", 8)
+    library.step()
+    own = library.know("own", 38)
+    for index in range(30):
+        library.read_block(own, index)
+    if kept == "pinned":
+        library.store.pin("own", 3600)
+    elif kept == "held":
+        for key in own.keys[:30]:
+            library.store.hold(key)
+    # 8 + 38 of 64; with its 30 counted twice they would be 76.
+    library.give("own", 38)
+    library.step()
+    assert library.under_way == ["own", "under way"]
+
+
+def test_short_ones_pass_one_that_is_due_as_if_its_own_pages_were_free() -> None:
+    library = Library()
+    library.give("first", 30, owner="a")
+    library.step()
+    due = library.know("due", 40, owner="b")
+    for index in range(30):
+        library.read_block(due, index)
+    library.store.pin("due", 3600)
+    due = library.give("due", 40, owner="b")
+    for number in range(80):
+        if library.line.is_due(due):
+            break
+        library.give(f"before{number}", 1, owner="cd"[number % 2])
+        library.step()
+    assert library.line.is_due(due)
+    assert "first" in library.under_way
+    library.give("after", 1, owner="e")
+    while "due" not in library.under_way:
+        library.step()
+    assert "after" in [one.document.key for one in library.line.ahead[due]]
+
+
+@pytest.mark.parametrize("looked", [False, True], ids=["gone before a step", "gone after it"])
+def test_a_document_goes_forward_only_whatever_makes_room(looked: bool) -> None:
+    library = Library()
+    library.give("first", 40)
+    waits = library.give("waits", 40)
+    other = library.know("other", 40)
+    library.step()
+    told = [waits.progress().status]
+    for index in range(40):
+        library.read_block(waits, index)
+    told.append(waits.progress().status)
+    if looked:
+        library.step()
+        told.append(waits.progress().status)
+        assert told[-1] == "done", "all of it is there"
+    for index in range(40):
+        library.read_block(other, index)
+    assert library.missing(waits)
+    while library.step() is not None:
+        told.append(waits.progress().status)
+    assert told == sorted(told, key=("queued", "reading", "done").index)
+    assert told[-1] == "done"
+    assert bool(library.missing(waits)) is looked, "what is done is not read again"
 
 
 def test_a_question_takes_no_page_of_a_document_under_way_while_others_have_some() -> None:
@@ -436,49 +498,3 @@ def test_without_questions_a_document_ends_without_holes(
     while (batch := watch.library.step()) is not None:
         if not batch.reading._left:
             assert watch.library.missing(batch.reading) == 0
-
-
-# The engine itself
-
-FOUR = SamplingParams(max_tokens=4, ignore_eos=True)
-BLOCK = 128
-
-
-@pytest.mark.parametrize("anchors", [False, True])
-def test_documents_that_do_not_fit_together_end_whole(
-    tiny_llama: Path, monkeypatch: pytest.MonkeyPatch, anchors: bool
-) -> None:
-    page = 3 * 2 * 2 * PAGE_TOKENS * 10 * 4
-    config = EngineConfig(
-        tiny_llama, precision="float32", block_tokens=BLOCK, kv_budget=32 * page, host_budget=0
-    )
-    engine = Engine.open(replace(config, reading="chained") if anchors else config)
-    whole: dict[str, bool] = {}
-    read = engine._steps.read
-
-    def note(reading: DocumentReading, indexes: Any, asker: Any = None) -> None:
-        read(reading, indexes, asker)
-        if asker is None and not reading._left:
-            whole[reading.document.key] = not reading.missing(range(len(reading.keys)))
-
-    def document(number: int, blocks: int) -> DocumentTokens:
-        ids = tuple(random.Random(number).choices(range(3, 500), k=blocks * BLOCK))
-        ranges = engine.split_blocks(len(ids))
-        seen = tuple((first, first + 9) for first, _ in ranges) if anchors else ()
-        return DocumentTokens(f"d{number}", ids, ranges, anchors=seen, owner="ab"[number % 2])
-
-    monkeypatch.setattr(engine._steps, "read", note)
-    try:
-        sizes = (10, 10, 1, 16, 5, 2, 9)
-        documents = [document(number, blocks) for number, blocks in enumerate(sizes)]
-        tickets = [engine.read(one) for one in documents]
-        # A question on one that waits doesn't wait for its turn.
-        asked = Request("q", tuple(range(40, 60)), FOUR, "d3", ((40, 60),), owner="b")
-        assert [event.error for event in engine.generate(asked)] == [""] * 4
-        tickets[4].cancel()
-        ended = [ticket.wait(60).status for ticket in tickets]
-        assert [one for one in ended if one != "done"] in ([], ["cancelled"])
-        engine._mail.call(engine._store.check_integrity)
-        assert set(whole.values()) == {True} and len(whole) >= len(sizes) - 1
-    finally:
-        engine.close()
