@@ -22,6 +22,7 @@ from retrieval.types import Clause, DocumentPage, DocumentWarning, Language
 DocumentStatus = Literal["queued", "in_progress", "completed", "failed", "cancelled"]
 Stage = Literal["queued", "parsing", "indexing", "reading", "done"]
 ProgressUnit = Literal["pages", "chunks", "tokens"]
+WaitReason = Literal["worker", "paused", "documents", "engine"]
 
 Boxes = NDArray[np.uint16]
 """(characters, 4): x0, y0, x1, y1 of a character as fractions of the page times 65,535. A
@@ -37,6 +38,19 @@ class DocumentTimings:
     parse_ms: float | None = None
     index_ms: float | None = None
     read_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Why nothing happens to a document, and how many `documents` it waits for.
+
+    "worker": to be taken up, behind so many of its owner's; "paused": the same, and nothing is
+    taken up for now; "documents": to be read, behind so many of its owner's; "engine": for its turn
+    or for room in the engine, which is reading so many.
+    """
+
+    reason: WaitReason
+    documents: int
 
 
 @dataclass(frozen=True, slots=True)

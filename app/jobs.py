@@ -9,6 +9,7 @@ Does not know what the stages do.
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -162,6 +163,21 @@ class JobQueue:
             .values(cancel_requested=true())
         )
         return waiting > 0
+
+    def ahead(self, session: Session, owners: Collection[str]) -> dict[str, int]:
+        """By document, how many jobs of the same owner are taken up before the one that waits."""
+        query = (
+            select(DocumentRow.owner, JobRow.document_id)
+            .join(DocumentRow, DocumentRow.id == JobRow.document_id)
+            .where(JobRow.status == "queued", DocumentRow.owner.in_(owners))
+            .order_by(JobRow.created_at, JobRow.id)
+        )
+        before: Counter[str] = Counter()
+        found: dict[str, int] = {}
+        for owner, document_id in session.execute(query):
+            found[document_id] = before[owner]
+            before[owner] += 1
+        return found
 
     def cancel_requests(self) -> set[str]:
         """Ids of this process's running jobs that someone wants stopped."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import time
 import uuid
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
@@ -19,7 +20,7 @@ from sqlalchemy.orm import Session
 
 from app.db.models import DocumentRow, JobRow, VersionRow
 from app.db.session import Database
-from app.documents import DocumentRecord, LoadedDocument
+from app.documents import DocumentRecord, LoadedDocument, Waiting, WaitReason
 from app.errors import AppError, BadRequest, Conflict, NotFound
 from app.jobs import OPEN, JobQueue
 from app.loading import Loader
@@ -159,6 +160,24 @@ class Library:
             rows = session.execute(query.limit(limit + 1)).all()
             records = tuple(record_of(row[0], row[1]) for row in rows[:limit])
         return Page(records, has_more=len(rows) > limit, total=total)
+
+    def waiting(self, records: Iterable[DocumentRecord]) -> dict[str, Waiting]:
+        """By id, what those of the documents wait for that wait, as far as this process knows."""
+        found: dict[str, Waiting] = {}
+        queued: list[DocumentRecord] = []
+        for record in records:
+            if record.status == "queued":
+                queued.append(record)
+            elif record.stage == "reading" and (why := self.runner.waiting(record.id)) is not None:
+                found[record.id] = why
+        if queued:
+            reason: WaitReason = "paused" if self.runner.paused else "worker"
+            with self.database.read() as session:
+                ahead = self.queue.ahead(session, {record.owner for record in queued})
+            # One that was taken up meanwhile waits no more.
+            here = (record.id for record in queued if record.id in ahead)
+            found |= {one: Waiting(reason, ahead[one]) for one in here}
+        return found
 
     def load(self, document_id: str, *, owner: str | None = None) -> LoadedDocument:
         """Everything needed to ask the document. Raises NotFound, NotReady."""

@@ -13,10 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from app.documents import Waiting
 from app.errors import AppError, DatabaseBusy
 from app.ingest import Ingestor
 from app.jobs import Job, JobQueue, LeaseLost
 from app.pace import PROGRESS_S, Stopped, Throttle, since
+from app.reading_turns import ahead_of, due
 from app.workers import Worker
 from backend.errors import BackendError, RequestTooLarge
 from backend.types import DocumentTokens
@@ -34,15 +36,33 @@ FOLLOW_S = 0.1
 """How often the engine's progress is looked at."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Reading:
-    """A document that is being read, or (`ticket` None) waits for its turn."""
+    """A document that the engine has, or (`ticket` None) waits for its owner's others. The engine
+    may let it wait as well, until it has `begun`; `read_tokens` were told, and never fewer."""
 
     job: Job
     tokens: DocumentTokens
     started: float = field(default_factory=time.monotonic)
     throttle: Throttle = field(default_factory=lambda: Throttle(PROGRESS_S))
     ticket: Ticket | None = None
+    begun: bool = False
+    read_tokens: int = 0
+
+    @property
+    def owner(self) -> str:
+        """Whose it is."""
+        return self.tokens.owner
+
+    @property
+    def length(self) -> int:
+        """Its tokens."""
+        return len(self.tokens.token_ids)
+
+    @property
+    def given(self) -> bool:
+        """The engine has it."""
+        return self.ticket is not None
 
 
 class JobRunner:
@@ -114,6 +134,22 @@ class JobRunner:
         with self._wake:
             self._wake.notify_all()
 
+    def waiting(self, document_id: str) -> Waiting | None:
+        """What a document that is prepared waits for; None for one that is being read or is not in
+        the hands of this process."""
+        readings = self._readings
+        one = next((one for one in readings if one.job.document_id == document_id), None)
+        if one is None or one.begun:
+            return None
+        if one.ticket is None and (ahead := ahead_of(one, readings)):
+            return Waiting("documents", len(ahead))
+        return Waiting("engine", sum(other.begun for other in readings))
+
+    @property
+    def paused(self) -> bool:
+        """Whether no job is taken up for now."""
+        return not self._may_begin()
+
     def close(self) -> None:
         """Stop orderly: running jobs go back to the line, uncounted."""
         self._stop.set()
@@ -172,19 +208,12 @@ class JobRunner:
             with self._lock:
                 self._readings.extend(self._handed)
                 self._handed.clear()
-            # One document of an owner at a time: several large ones side by side push each other's
-            # pages out of the engine's memory. Another owner's need not wait for all of them.
-            ahead: list[Reading] = []
-            owners: set[str] = set()
-            for reading in self._readings:
-                owner = reading.tokens.owner
-                if self._step(reading, first=owner not in owners):
-                    ahead.append(reading)
-                    owners.add(owner)
-            self._readings = ahead
+            turn = set(due(self._readings))
+            # Replaced as a whole: others look at it.
+            self._readings = [one for one in self._readings if self._step(one, first=one in turn)]
 
     def _step(self, reading: Reading, *, first: bool) -> bool:
-        """Look at one document. `first`: it is its turn among its owner's. False: it needs no more
+        """Look at one document. `first`: the engine is to have it. False: it needs no more
         following."""
         following = False
         with self._guard(reading.job):
@@ -209,8 +238,12 @@ class JobRunner:
             except RequestTooLarge as error:
                 self.ingestor.complete_unread(job, str(error))
                 return False
-            reading.started = time.monotonic()
         progress = reading.ticket.progress()
+        if progress.status == "queued":
+            # What questions have read of it may be gone when its turn comes: that is no progress.
+            reading.started = time.monotonic()
+            return True
+        reading.begun = True
         if progress.status == "done":
             read_ms = since(reading.started)
             self.ingestor.complete(job, progress.total_tokens, progress.computed_tokens, read_ms)
@@ -226,10 +259,11 @@ class JobRunner:
             self.ingestor.cancel(job)
             return False
         if reading.throttle.due():
+            reading.read_tokens = max(reading.read_tokens, progress.read_tokens)
             self.ingestor.report(
                 job,
                 stage="reading",
-                done=progress.read_tokens,
+                done=reading.read_tokens,
                 total=progress.total_tokens,
                 unit="tokens",
             )

@@ -62,9 +62,10 @@ def _progress(document: Json, lang: Lang) -> str:
         place = _STAGES.index(stage) if stage in _STAGES else -1
         css = "now" if step == stage else "past" if _STAGES.index(step) < place else "later"
         steps += f'<li class="fp-step-{css}">{esc(text(lang, f"stage_{step}"))}</li>'
-    label = text(lang, f"stage_{stage}")
+    waits = _waits(document, lang)
+    label = waits or text(lang, f"stage_{stage}")
     counted = ""
-    if stage in _STAGES and total:
+    if stage in _STAGES and total and not waits:
         unit = f"unit_{document['progress']['unit']}"
         counted = text(lang, unit, done=number(done), total=number(total))
     value = f' value="{done}" max="{total}"' if counted else ""
@@ -74,6 +75,14 @@ def _progress(document: Json, lang: Lang) -> str:
         f'<progress class="fp-progress"{value} aria-label="{esc(label)}"></progress>'
         f'<p class="fp-doc-state">{esc(" · ".join(filter(None, (label, counted, early))))}</p>'
     )
+
+
+def _waits(document: Json, lang: Lang) -> str:
+    """What the document waits for; empty while it is worked on, or when it is the next one."""
+    why = document["waiting"]
+    if why is None or (why["documents"] == 0 and why["reason"] != "paused"):
+        return ""
+    return text(lang, f"waits_{why['reason']}", count=number(why["documents"]))
 
 
 def status_is_running(document: Json) -> bool:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+
+from app.pace import Throttle
+from backend.types import DocumentTokens, ReadProgress
 
 if TYPE_CHECKING:
     from app.services import Services
@@ -76,6 +79,64 @@ def test_owners_are_read_side_by_side(start: Start, make_engine: Any) -> None:
     library.add(io.BytesIO(TEXT.encode()), "supply.txt", owner="Bob")
     eventually(lambda: len(engine.tickets) == 2)
     assert [ticket.document.owner for ticket in engine.tickets] == ["Alice", "Bob"]
+
+
+LENGTHS = (("long", 400), ("also long", 300), ("short", 40), ("also short", 20), ("shortest", 0))
+
+
+def test_a_short_document_does_not_wait_for_a_long_one(start: Start, make_engine: Any) -> None:
+    engine = make_engine(pace=1000.0)
+    library = start(engine=engine).library
+    runner = library.runner
+
+    def give(name: str, times: int) -> str:
+        text = f"{TEXT}{name} " + "1.2 The goods are delivered.\n" * times
+        before = len(runner._readings)
+        document_id = library.add(io.BytesIO(text.encode()), f"{name}.txt")[0].id
+        eventually(lambda: len(runner._readings) > before)
+        return document_id
+
+    names = {give(name, times): name for name, times in LENGTHS}
+    by_name = {name: document_id for document_id, name in names.items()}
+    eventually(lambda: len(engine.tickets) == 3)
+
+    def waiting() -> dict[str, tuple[str, int]]:
+        found = library.waiting(map(library.get, names))
+        return {names[one]: (why.reason, why.documents) for one, why in found.items()}
+
+    eventually(lambda: runner.waiting(by_name["shortest"]) is None)
+    assert waiting() == {"also long": ("documents", 1), "also short": ("documents", 1)}
+    assert library.get(by_name["also short"]).askable
+    for ticket in engine.tickets[1:]:
+        ticket.pace = 0.0
+    assert library.wait(by_name["short"], 30).status == "completed"
+    assert library.wait(by_name["shortest"], 30).status == "completed"
+    eventually(lambda: len(engine.tickets) == 4)
+    assert engine.tickets[3].document.key == library.load(by_name["also short"]).tokens.key
+    eventually(lambda: waiting() == {"also long": ("documents", 1)})
+
+
+def test_progress_is_told_from_the_turn_on_and_goes_forward(
+    start: Start, make_engine: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = make_engine(pace=1000.0)
+    library = start(engine=engine).library
+    states = [("queued", 9), ("queued", 3), ("reading", 3), ("reading", 1), ("reading", 7)]
+    told: list[tuple[str, int]] = []
+
+    def progress(ticket: Any) -> ReadProgress:
+        status, read = states.pop(0) if states else ("done", 20)
+        return ReadProgress(ticket.document.key, read, 20, 0, cast("Any", status))
+
+    def report(_job: object, *, stage: str, done: int, **_more: object) -> None:
+        told.append((stage, done))
+
+    monkeypatch.setattr(Throttle, "due", lambda _: True)
+    monkeypatch.setattr(type(engine.read(DocumentTokens("", (), ()))), "progress", progress)
+    monkeypatch.setattr(library.runner.ingestor, "report", report)
+    added = library.add(io.BytesIO(TEXT.encode()), "supply.txt")[0]
+    assert library.wait(added.id, 30).status == "completed"
+    assert [done for stage, done in told if stage == "reading"] == [3, 3, 7]
 
 
 def test_owners_take_turns_in_the_line_of_jobs(start: Start) -> None:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from app.documents import WaitReason
 from ui.library_view import library_html
-from ui.strings import LANGS, Lang
+from ui.strings import LANGS, Lang, text
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -16,6 +17,7 @@ def document(**changes: Any) -> dict[str, Any]:
         "stage": "done",
         "askable": True,
         "progress": {"done": 5, "total": 5, "unit": "tokens"},
+        "waiting": None,
         "total_tokens": 12345,
         "page_count": 31,
         "warnings": [],
@@ -53,6 +55,23 @@ def test_progress_has_numbers() -> None:
     assert "Reading · 1,200 of 4,800 tokens · You can ask already." in html
     assert 'value="1200" max="4800"' in html
     assert 'aria-current="true"' in html
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("reason", get_args(WaitReason))
+def test_one_that_waits_says_what_for_in_place_of_progress(lang: Lang, reason: str) -> None:
+    progress = {"done": 0, "total": 4800, "unit": "tokens"}
+    waiting = {"reason": reason, "documents": 1234}
+    one = document(status="in_progress", stage="reading", progress=progress, waiting=waiting)
+    html = library_html([one], None, lang)
+    assert text(lang, f"waits_{reason}", count="1,234") in html
+    assert "max=" not in html and "4,800" not in html
+
+
+def test_the_next_one_to_be_taken_up_just_waits() -> None:
+    waiting = {"reason": "worker", "documents": 0}
+    html = library_html([document(status="queued", stage="queued", waiting=waiting)], None, "en")
+    assert '<p class="fp-doc-state">Waiting' in html and "behind" not in html
 
 
 def test_progress_without_numbers_claims_none() -> None:

@@ -89,7 +89,8 @@ async def upload_document(
             code="duplicate",
             details={"existing_id": record.id},
         )
-    body = UploadPublic.of_upload(record, duplicate=duplicate)
+    waiting = await anyio.to_thread.run_sync(services.library.waiting, (record,))
+    body = UploadPublic.of_upload(record, waiting.get(record.id), duplicate=duplicate)
     return JSONResponse(
         body.model_dump(mode="json"),
         status_code=200 if duplicate else 202,
@@ -103,14 +104,15 @@ def list_documents(
 ) -> ListPublic[DocumentPublic]:
     """Documents by time of upload."""
     page = services.library.list(stretch.limit, stretch.after, stretch.order, owner=owner)
-    entries = [DocumentPublic.of(record) for record in page.data]
+    waiting = services.library.waiting(page.data)
+    entries = [DocumentPublic.of(record, waiting.get(record.id)) for record in page.data]
     return ListPublic[DocumentPublic].of(entries, has_more=page.has_more, total=page.total)
 
 
 @router.get("/{document_id}")
 def get_document(document_id: DocumentId, services: ServicesDep, owner: OwnerDep) -> DocumentPublic:
     """State and progress of one document."""
-    return DocumentPublic.of(services.library.get(document_id, owner=owner))
+    return _shown(services.library, document_id, owner)
 
 
 @router.delete("/{document_id}")
@@ -128,7 +130,7 @@ def cancel_document(
 ) -> DocumentPublic:
     """Stop the ingestion; 409 when it is over already. Cancelling twice is harmless."""
     services.library.cancel(document_id, owner=owner)
-    return DocumentPublic.of(services.library.get(document_id, owner=owner))
+    return _shown(services.library, document_id, owner)
 
 
 @router.post("/{document_id}/retry", status_code=202)
@@ -137,7 +139,7 @@ def retry_document(
 ) -> DocumentPublic:
     """Ingest a failed or cancelled document again, from the stored file."""
     services.library.retry(document_id, owner=owner)
-    return DocumentPublic.of(services.library.get(document_id, owner=owner))
+    return _shown(services.library, document_id, owner)
 
 
 @router.get("/{document_id}/text")
@@ -246,6 +248,11 @@ def loaded(library: Library, document_id: str, owner: str) -> LoadedDocument:
     """The owner's document. Raises NotFound, and NotReady or Conflict for one without an index."""
     require_askable(library.get(document_id, owner=owner))
     return library.load(document_id, owner=owner)
+
+
+def _shown(library: Library, document_id: str, owner: str) -> DocumentPublic:
+    record = library.get(document_id, owner=owner)
+    return DocumentPublic.of(record, library.waiting((record,)).get(record.id))
 
 
 def _span(document: LoadedDocument, start: int, end: int | None) -> tuple[int, int]:

@@ -6,7 +6,15 @@ from datetime import datetime
 from typing import Literal
 
 from app.api.schemas.common import Entity, FaultPublic, Public, WarningPublic
-from app.documents import DocumentRecord, DocumentStatus, LoadedDocument, ProgressUnit, Stage
+from app.documents import (
+    DocumentRecord,
+    DocumentStatus,
+    LoadedDocument,
+    ProgressUnit,
+    Stage,
+    Waiting,
+    WaitReason,
+)
 from retrieval.receipt import Receipt
 from retrieval.types import Language
 
@@ -35,9 +43,20 @@ class ReadPublic(Public):
     reused_tokens: int
 
 
+class WaitingPublic(Public):
+    """Why nothing happens to a document now. `reason`: `worker`, it is to be taken up behind
+    `documents` of yours; `paused`, the same, and nothing is taken up for now; `documents`, it is to
+    be read behind so many of yours; `engine`, it waits for its turn or for room in the engine,
+    which is reading so many."""
+
+    reason: WaitReason
+    documents: int
+
+
 class DocumentPublic(Entity):
     """One uploaded file and the state of its ingestion. It can be asked when `askable`. `read` is
-    null until the reading has ended, and for documents that are not read ahead."""
+    null until the reading has ended, and for documents that are not read ahead. `waiting` is null
+    while something happens to it, and once it is over."""
 
     object: Literal["document"] = "document"
     name: str
@@ -49,6 +68,7 @@ class DocumentPublic(Entity):
     stage: Stage
     askable: bool
     progress: ProgressPublic
+    waiting: WaitingPublic | None
     ready_tokens: int
     total_tokens: int
     page_count: int
@@ -59,8 +79,8 @@ class DocumentPublic(Entity):
     read: ReadPublic | None
 
     @classmethod
-    def of(cls, record: DocumentRecord) -> DocumentPublic:
-        return cls.model_validate(_fields(record))
+    def of(cls, record: DocumentRecord, waiting: Waiting | None) -> DocumentPublic:
+        return cls.model_validate(_fields(record, waiting))
 
 
 class UploadPublic(DocumentPublic):
@@ -69,8 +89,10 @@ class UploadPublic(DocumentPublic):
     duplicate: bool
 
     @classmethod
-    def of_upload(cls, record: DocumentRecord, *, duplicate: bool) -> UploadPublic:
-        return cls.model_validate(_fields(record) | {"duplicate": duplicate})
+    def of_upload(
+        cls, record: DocumentRecord, waiting: Waiting | None, *, duplicate: bool
+    ) -> UploadPublic:
+        return cls.model_validate(_fields(record, waiting) | {"duplicate": duplicate})
 
 
 class DeletedPublic(Public):
@@ -210,7 +232,7 @@ def progress_of(record: DocumentRecord) -> ProgressPublic:
     )
 
 
-def _fields(record: DocumentRecord) -> dict[str, object]:
+def _fields(record: DocumentRecord, waiting: Waiting | None) -> dict[str, object]:
     fault = None
     if record.error_code is not None:
         fault = FaultPublic(code=record.error_code, message=record.error_message or "")
@@ -225,6 +247,7 @@ def _fields(record: DocumentRecord) -> dict[str, object]:
         "stage": record.stage,
         "askable": record.askable,
         "progress": progress_of(record),
+        "waiting": None if waiting is None else WaitingPublic.model_validate(waiting),
         "ready_tokens": record.ready_tokens,
         "total_tokens": record.total_tokens,
         "page_count": record.page_count,

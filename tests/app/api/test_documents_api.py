@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -191,6 +192,37 @@ def test_cancel_and_retry(client: TestClient, upload: Any) -> None:
     over = client.post(f"{DOCUMENTS}/{done['id']}/cancel")
     assert over.status_code == 409
     assert client.get(f"{DOCUMENTS}/{done['id']}").json()["status"] == "completed"
+
+
+def test_a_document_that_waits_says_what_for(
+    client: TestClient, upload: Any, services: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = services.library.runner
+    asked: set[str] = set()
+
+    def paused() -> bool:
+        asked.add(threading.current_thread().name)
+        return False
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "_may_begin", paused)
+        while len(asked) < services.settings.ingest_workers:
+            # One of them may be about to take a job up.
+            runner.look()
+        paths = [
+            client.post(DOCUMENTS, files={"file": (f"{one}.txt", f"Clause {one}.")}).headers[
+                "location"
+            ]
+            for one in range(2)
+        ]
+        waiting = [client.get(path).json()["waiting"] for path in paths]
+        assert waiting == [{"reason": "paused", "documents": ahead} for ahead in range(2)]
+        listed = client.get(DOCUMENTS).json()["data"]
+        assert [one["waiting"] for one in listed] == waiting[::-1]
+    for path in paths:
+        while (state := client.get(path).json())["status"] != "completed":
+            assert state["status"] in ("queued", "in_progress")
+        assert state["waiting"] is None
 
 
 def test_spans_outside_the_text_are_refused(client: TestClient, upload: Any) -> None:
