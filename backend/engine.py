@@ -34,6 +34,7 @@ from backend.scoring import score_continuation
 from backend.sequence import Sequence
 from backend.step_clock import StepClock
 from backend.step_times import RequestSteps, StepTimes
+from backend.step_watch import StepWatch
 from backend.steps import Steps
 from backend.stream import TokenStream
 from backend.ticket import ReadTicket
@@ -100,6 +101,9 @@ class Engine:
         )
         reader = BlockReader(parts.store, self._runner)
         self._steps = Steps(reader, self._runner, self._opener.make_way, self._opener.holding)
+        self._watch = StepWatch(self._scheduler)
+        if parts.model.device.type == "cpu":
+            self._runner.look = self._watch.look
         self._pulse = Pulse()
         self._thread = threading.current_thread()
         attach_memory(config, self._store)
@@ -346,7 +350,7 @@ class Engine:
                 self._drop_cancelled()
                 batch = self._schedule()
                 if batch is not None:
-                    with self._clock.step(batch):
+                    with self._clock.step(batch), self._watch.during(batch):
                         self._steps.run(batch)
                     self._opener.keep(batch)
                 self._scheduler.sweep()

@@ -6,6 +6,7 @@ It decides nothing: what to run comes from the scheduler. Owned by the engine's 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +23,7 @@ from backend.latent_context import LatentContext
 from backend.latent_heads import LatentHeads
 from backend.layers.rope import Rope
 from backend.lookup import GUESSED, GUESSED_IN_PAGES
-from backend.models import Decoder
+from backend.models import Attend, Decoder
 from backend.ops.page_attention import page_lists
 from backend.ops.page_codec import decode_pages
 from backend.paged.arena import Arena, PagedContext
@@ -86,6 +87,8 @@ class Runner:
         )
         self._arena = arena
         self._step = None if arena is None else PagedStep(model, rope, arena)
+        self.look: Callable[[], None] | None = None
+        """Called before each layer of a step outside of the arena; what it raises ends the step."""
         # The prefixes used last, least recently used first.
         self._sinks: OrderedDict[tuple[int, ...], KV] = OrderedDict()
 
@@ -182,7 +185,7 @@ class Runner:
         group = lay_out(blocks, prefix[0].shape[2], anchors, device)
         if group.outside:
             prefix = self._heads.join(prefix, self._pool.gather_tokens(group.outside))
-        attend = self._heads.group(prefix, group, self._pool)
+        attend = self._watched(self._heads.group(prefix, group, self._pool))
         self._model.forward(group.token_ids, attend, cache_only=True)
 
     def full_for(self, seen: int, room: int) -> bool:
@@ -326,7 +329,8 @@ class Runner:
             return torch.cat([context.attend(layer, qks, vs) for context, qks, vs in parts])
 
         flat = [id_ for ids in token_ids for id_ in ids]
-        hidden = self._model.forward(torch.tensor(flat, device=self._model.device), attend)
+        ids = torch.tensor(flat, device=self._model.device)
+        hidden = self._model.forward(ids, self._watched(attend))
         for context, new in zip(contexts, counts, strict=True):
             context.end(new)
         return list(hidden.split(counts))
@@ -350,9 +354,20 @@ class Runner:
 
     @torch.inference_mode()
     def _read(self, token_ids: SequenceOf[int], prefix: KV, keep: Keep) -> None:
-        attend = self._heads.block(prefix, len(token_ids), keep)
+        attend = self._watched(self._heads.block(prefix, len(token_ids), keep))
         ids = torch.tensor(token_ids, device=self._model.device)
         self._model.forward(ids, attend, cache_only=True)
+
+    def _watched(self, attend: Attend) -> Attend:
+        look = self.look
+        if look is None:
+            return attend
+
+        def looked(layer: int, qk: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+            look()
+            return attend(layer, qk, v)
+
+        return looked
 
     def _empty(self) -> KV:
         config = self._model.config

@@ -16,6 +16,7 @@ from backend.failures import describe_failure, is_shortage
 from backend.reading import DocumentReading
 from backend.runner import AnyContext, Runner
 from backend.sequence import Sequence
+from backend.step_watch import StepLeft
 from kvstore.errors import PoolExhausted
 
 _log = logging.getLogger(__name__)
@@ -40,7 +41,8 @@ class Steps:
         self.read_tokens = 0
 
     def run(self, batch: Batch) -> None:
-        """One step, accounted for. What goes wrong is told to those whom it was for."""
+        """One step, accounted for. What goes wrong is told to those whom it was for. Raises
+        StepLeft."""
         try:
             if isinstance(batch, ReadBlocks):
                 self.read(batch.reading, batch.indexes, batch.asker)
@@ -48,6 +50,8 @@ class Steps:
                 self._prefill(batch)
             else:
                 self._decode(batch)
+        except StepLeft:
+            raise
         except Exception as error:
             if isinstance(error, PoolExhausted) and self._comes_again(batch):
                 return
