@@ -17,7 +17,6 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from backend.engine import Engine
 from backend.ops.prefix_attention import prefix_attention
 from eval.benchmarks.kernels.clock import time_ms
-from kvstore.types import PAGE_TOKENS
 
 _LONGEST = {"cpu": 4096, "cuda": 16384}
 _BACKENDS = {
@@ -29,11 +28,12 @@ _BACKENDS = {
 
 @dataclass(frozen=True, slots=True)
 class DenseAttention:
-    """`layer_ms` holds the time of each candidate for one layer of `tokens` tokens; `used` is the
-    one that dense reading is measured with."""
+    """`layer_ms` holds the time of each candidate for one layer of `tokens` tokens in `dtype`;
+    `used` is the one that dense reading is measured with."""
 
     used: str
     tokens: int
+    dtype: str
     layer_ms: Mapping[str, float]
 
     @contextmanager
@@ -54,8 +54,9 @@ def choose(engine: Engine, longest: int) -> DenseAttention:
     """Time the candidates on the engine's device, at up to `longest` tokens."""
     config, device = engine.config, torch.device(engine.settings.device)
     tokens = min(longest, _LONGEST[device.type])
-    elements = config.layers * 2 * config.kv_heads * PAGE_TOKENS * config.head_dim
-    dtype = torch.bfloat16 if engine.kv_page_bytes == 2 * elements else torch.float32
+    # What is computed with, whatever format the pages are kept in.
+    precision = engine.settings.resolved_precision()
+    dtype = torch.bfloat16 if precision == "int8" else getattr(torch, precision)
     group = config.heads // config.kv_heads
     q = torch.randn(config.kv_heads, group, tokens, config.head_dim, device=device, dtype=dtype)
     k, v = (
@@ -67,7 +68,7 @@ def choose(engine: Engine, longest: int) -> DenseAttention:
         if device.type == "cpu":
             times["tiled"] = time_ms(lambda: prefix_attention(q, k, v, impl="tiled"), device)
             times["sdpa"] = time_ms(lambda: prefix_attention(q, k, v, impl="fused"), device)
-            return DenseAttention("tiled", tokens, times)
+            return DenseAttention("tiled", tokens, str(dtype), times)
         for name, backend in _BACKENDS.items():
             try:
                 with sdpa_kernel(backend):
@@ -76,4 +77,4 @@ def choose(engine: Engine, longest: int) -> DenseAttention:
                 # This backend does not take the model's shape: it is no candidate.
                 continue
     fastest = min(times, key=times.__getitem__) if times else "torch's choice"
-    return DenseAttention(fastest, tokens, times)
+    return DenseAttention(fastest, tokens, str(dtype), times)

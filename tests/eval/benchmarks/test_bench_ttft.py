@@ -19,6 +19,7 @@ from backend.engine_config import EngineConfig
 from backend.types import EngineCounters
 from eval.benchmarks import ttft as ttft_module
 from eval.benchmarks.coldness import require_cold
+from eval.benchmarks.dense_attention import choose
 from eval.benchmarks.documents import load_pieces, sample_files
 from eval.benchmarks.engine_documents import (
     UniqueDocument,
@@ -189,6 +190,22 @@ def test_what_has_no_memory_is_refused(engine: Engine, monkeypatch: pytest.Monke
     require_room(engine, (1024,))
     with pytest.raises(EvalError, match="1 MB of memory are free"):
         require_room(engine, (8192,))
+
+
+def test_dense_attention_is_chosen_in_what_is_computed_with(tiny_llama: Path) -> None:
+    # Pages in FP8 had it timed in float32, which the fastest kernels do not take.
+    config = EngineConfig(
+        model=tiny_llama,
+        precision="bfloat16",
+        block_tokens=BLOCK,
+        kv_budget=8 << 20,
+        kv_format="fp8_token_head",
+    )
+    engine = Engine.open(config)
+    try:
+        assert choose(engine, 64).dtype == "torch.bfloat16"
+    finally:
+        engine.close()
 
 
 def test_figures_and_medians_of_a_run(engine: Engine, pieces: tuple[str, ...]) -> None:
