@@ -156,15 +156,18 @@ class AnswerRuns:
     ) -> AnswerRun:
         """Saves and queues a question. `history`: earlier turns that only the client knows, behind
         those of the conversation. `timeout_s`: from now on; what is there by then is the answer.
-        Raises TooManyQuestions when the queue is full, NoNewWork, and what saving raises. The run
-        is over already if the server was stopped meanwhile."""
+        Raises TooManyQuestions when there is no place for it, NoNewWork, and what saving raises.
+        The run is over already if the server was stopped meanwhile."""
         self._admit()
         with self._changed:
             if self._closed:
                 raise NoNewWork("The server is stopping. Ask again when it is back.", code=STOPPING)
             if not self._waiting.reserve(question.owner):
+                seconds = self._waiting.retry_s(question.owner)
                 raise TooManyQuestions(
-                    f"{self._queue_limit} questions are already waiting. Ask again in a moment."
+                    f"{self._waiting.of(question.owner)} questions are already waiting in "
+                    f"{self._queue_limit} places. Ask again in {seconds} s.",
+                    retry_s=seconds,
                 )
         try:
             run = self._saved_run(question, history, timeout_s)

@@ -158,10 +158,17 @@ class UnsupportedUpload(AppError):
 
 
 class TooManyQuestions(AppError):
-    """The queue of questions is full."""
+    """The queue of questions is full. `retry_s`: seconds until there will be a place, if that can
+    be told."""
 
     code = "too_many_questions"
     status = 429
+
+    def __init__(
+        self, message: str, *, code: str | None = None, retry_s: int | None = None
+    ) -> None:
+        super().__init__(message, code=code)
+        self.retry_s = retry_s
 
 
 class EmptyUpload(AppError):

@@ -9,8 +9,12 @@ is.
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter, deque
+from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
+
+from app.turnover import Turnover
 
 OWNERS_FULL = 4
 """Owners who may fill their places before the line is full for all: what waits takes memory."""
@@ -34,7 +38,15 @@ class WaitingLine(Generic[T]):
     one owner. A place is reserved first and taken by `add`; whoever was taken out by `take` is
     served until `done`. Not thread-safe: whoever has one holds a lock."""
 
-    def __init__(self, places: int, threads: int, *, several: bool) -> None:
+    def __init__(
+        self,
+        places: int,
+        threads: int,
+        *,
+        several: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
         self._places = places
         self._most = places * (OWNERS_FULL if several else 1)
         self._threads = own_share(threads, several=several)
@@ -43,6 +55,7 @@ class WaitingLine(Generic[T]):
         self._served: Counter[str] = Counter()
         self._arrivals: dict[T, int] = {}
         self._count = 0
+        self._turnover: dict[str, Turnover] = {}
 
     def __len__(self) -> int:
         return len(self._arrivals)
@@ -56,18 +69,35 @@ class WaitingLine(Generic[T]):
             if name == owner or self._served[name] < self._threads
         )
 
+    def of(self, owner: str) -> int:
+        """How many of this owner's wait."""
+        return len(self._lines.get(owner, ()))
+
     @property
     def reserved(self) -> int:
         """Places that are kept for somebody."""
         return self._reserved.total()
 
     def reserve(self, owner: str) -> bool:
-        """Keep a place for one more of this owner's. False: its places, or all, are taken."""
+        """Keep a place for one more of this owner's. False: its places, or all, are taken, or the
+        last ones are left to others (see `app.turnover`)."""
         own = len(self._lines.get(owner, ())) + self._reserved[owner]
-        if own >= self._places or len(self) + self.reserved >= self._most:
+        left = min(self._places - own, self._most - len(self) - self.reserved)
+        if owner not in self._turnover:
+            self._turnover[owner] = Turnover(self._places, self._clock)
+        if not self._turnover[owner].admits(left):
             return False
         self._reserved[owner] += 1
         return True
+
+    def retry_s(self, owner: str) -> int:
+        """Whole seconds after which one of this owner's who found no place shall come again."""
+        return self._turnover[owner].refuse()
+
+    def ahead(self, item: T) -> int:
+        """How many of its owner's are before one that waits."""
+        line = self._lines.get(item.owner, ())
+        return sum(self._arrivals[one] < self._arrivals[item] for one in line)
 
     def give_back(self, owner: str) -> None:
         """The reserved place is taken, or is not needed."""
@@ -107,6 +137,7 @@ class WaitingLine(Generic[T]):
 
     def _left(self, item: T) -> None:
         del self._arrivals[item]
+        self._turnover[item.owner].freed()
         if not self._lines[item.owner]:
             del self._lines[item.owner]
 

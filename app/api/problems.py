@@ -17,7 +17,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from app.errors import AppError, NoNewWork
+from app.errors import AppError, NoNewWork, TooManyQuestions
 from app.request_id import current_request_id
 from backend.errors import BackendError, EngineBusy, RequestTooLarge
 from retrieval.errors import ParseError, RetrievalError
@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 5
+"""Where nothing better is known."""
 _ROUTER_CODES = {400: "bad_json", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
 _ANSWER_STATUS = {
     "cancelled": 409,
@@ -117,7 +118,8 @@ def app_problem(error: AppError) -> Problem:
     """The problem of an error of the use cases; one that is ours goes to the log as well."""
     if error.status >= 500 and not isinstance(error, NoNewWork):
         logger.error("request %s: %s", current_request_id(), error, exc_info=error)
-    headers = _challenge(error) if error.status == 401 else _retry(error.status)
+    seconds = error.retry_s if isinstance(error, TooManyQuestions) else None
+    headers = _challenge(error) if error.status == 401 else _retry(error.status, seconds)
     return Problem(error.status, error.code, error.message, extra=error.details, headers=headers)
 
 
@@ -176,5 +178,5 @@ def _challenge(error: AppError) -> dict[str, str]:
     return {"WWW-Authenticate": f'Bearer realm="fineprint"{wrong}'}
 
 
-def _retry(status: int) -> dict[str, str] | None:
-    return {"Retry-After": str(RETRY_SECONDS)} if status in (429, 503) else None
+def _retry(status: int, seconds: int | None = None) -> dict[str, str] | None:
+    return {"Retry-After": str(seconds or RETRY_SECONDS)} if status in (429, 503) else None

@@ -1,0 +1,75 @@
+"""Who gets the last places of a line that is too short for all, and when the others come again.
+
+Places are not kept for anybody, and nobody is known by name. So where the next free place goes to
+whoever asks first, it goes to those who were just answered and ask on, and those who were refused
+and come again after seconds never find one. While some are refused, therefore, the last quarter of
+the places is given out sparingly: the fewer are left, the fewer of those who ask have one, whether
+they come for the first time or again. (Random early detection does so for packets: Floyd and
+Jacobson, 1993; here it is every n-th, not one by chance.)
+
+Whoever is refused is told a time, from how long the last places took to become free, and behind
+those who were refused before: not all are to come for the same place. Does not know what the places
+are for. Not thread-safe: whoever has one holds a lock.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+
+SOONEST_S = 1
+LATEST_S = 60
+"""Nobody is told to wait for longer; servers keep connections open for a little more."""
+USUAL_S = 5
+"""What is told while nothing is known yet."""
+LOOKED_AT = 16
+"""Of the last places that became free."""
+SPARED = 4
+"""One in so many places is given out sparingly."""
+
+
+class Turnover:
+    """`places` of one owner. `clock`: seconds that only grow."""
+
+    def __init__(self, places: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._spared = places // SPARED
+        self._clock = clock
+        self._freed: deque[float] = deque(maxlen=LOOKED_AT)
+        self._promised = -math.inf
+        self._refused = -math.inf
+        # Of a place, for the next one who asks.
+        self._due = 0.0
+
+    def admits(self, left: int) -> bool:
+        """Whether one who asks while there are `left` places has one of them."""
+        if left <= 0:
+            return False
+        if left >= self._spared or self._clock() - self._refused > LATEST_S:
+            self._due = 0.0
+            return True
+        self._due += left / self._spared
+        admitted = self._due >= 1.0
+        self._due -= admitted
+        return admitted
+
+    def freed(self) -> None:
+        """A place has become free."""
+        self._freed.append(self._clock())
+
+    def refuse(self) -> int:
+        """Whole seconds after which to come again, for one who found no place."""
+        now = self._refused = self._clock()
+        if len(self._freed) < 2:
+            return USUAL_S
+        self._promised = max(self._promised, now) + self._between(now)
+        wait = min(max(math.ceil(self._promised - now), SOONEST_S), LATEST_S)
+        # Behind the latest there is no order any more.
+        self._promised = min(self._promised, now + LATEST_S)
+        return wait
+
+    def _between(self, now: float) -> float:
+        """Seconds from one free place to the next; longer the longer the next one is overdue."""
+        usual = (self._freed[-1] - self._freed[0]) / (len(self._freed) - 1)
+        return max(usual, now - self._freed[-1])
