@@ -104,6 +104,29 @@ def test_a_hit_in_host_memory_is_a_miss_to_the_last_bit(
         assert engine.counters.evicted == engine.counters.dropped["room"]
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("form", ["auto", "fp8_token_head"])
+def test_a_gpus_pages_come_back_from_pinned_memory(tiny_llama: Path, form: FormatName) -> None:
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    settings = {"device": "cuda", "kv_format": form, "kv_budget": 32 << 20, "host_budget": 64 << 20}
+    with opened(tiny_llama, **settings) as engine:
+        # Of two documents each takes two thirds of the pool.
+        tokens = tuple(
+            place * 7919 % 480 + 3
+            for place in range(engine.counters.pages_total * PAGE_TOKENS * 2 // 3)
+        )
+        give(engine, tokens=tokens)
+        cold, _ = ask(engine)
+        for turn in range(2):
+            give(engine, f"other {turn}", tokens[::-1])
+            again, read = ask(engine)
+            assert read == 0
+            assert again == cold
+        assert memory_of(engine.counters).hits >= 4
+        assert engine.counters.lost.keys() == {"new"}
+
+
 @pytest.mark.parametrize("aged", ["bf16", "int8", "fp8_tokens32", "int4"])
 def test_aged_pages_answer_a_little_otherwise_and_always_alike(
     tiny_llama: Path, aged: FormatName

@@ -119,9 +119,12 @@ def _linears(folder: Path, precision: Precision) -> list[Linear]:
 Said = tuple[list[int | None], tuple[float, ...]]
 
 
-def _said(folder: Path, precision: Precision) -> Said:
+def _said(folder: Path, precision: Precision, device: str = "cpu") -> Said:
     """Tokens of an answer from evidence pages, and log-probabilities of given ones."""
-    config = EngineConfig(folder, precision=precision, block_tokens=64, kv_budget=8 << 20)
+    budget = 8 << 20 if device == "cpu" else 64 << 20
+    config = EngineConfig(
+        folder, device=device, precision=precision, block_tokens=64, kv_budget=budget
+    )
     with closing(Engine.open(config)) as engine:
         tokens = tuple(3 + (i * 7) % 500 for i in range(300))
         document = DocumentTokens("d", tokens, engine.split_blocks(300), sinks=(10, 11))
@@ -145,6 +148,20 @@ def test_it_runs_as_the_dense_model_does(
     if precision == "float32":
         assert mine == theirs
     assert len(set(scores)) > 20
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("precision", "near"), [("float32", 1e-3), ("bfloat16", 0.25)])
+def test_a_gpu_runs_it_as_the_dense_model(folders: Any, precision: Precision, near: float) -> None:
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    packed, dense = folders(())
+    (mine, scores), (theirs, expected) = (
+        _said(folder, precision, "cuda") for folder in (packed, dense)
+    )
+    assert scores == pytest.approx(expected, abs=near)
+    if precision == "float32":
+        assert mine == theirs
 
 
 def test_weights_stay_packed_in_attention_and_mlp(folders: Any) -> None:
