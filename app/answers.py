@@ -221,6 +221,11 @@ class AnswerRuns:
             raise NotFound(f"There is no answer {run_id} here; it may have been forgotten.")
         return run
 
+    def ahead(self, run: AnswerRun) -> int | None:
+        """How many questions of its owner are taken up before this one; None once it is."""
+        with self._changed:
+            return self._waiting.ahead(run)
+
     def cancel(self, run_id: str, *, owner: str | None = None) -> AnswerRun:
         """Asks a run to stop; one that is over stays as it is. Raises NotFound as `get` does."""
         run = self.get(run_id, owner=owner)

@@ -94,9 +94,11 @@ class WaitingLine(Generic[T]):
         """Whole seconds after which one of this owner's who found no place shall come again."""
         return self._turnover[owner].refuse()
 
-    def ahead(self, item: T) -> int:
-        """How many of its owner's are before one that waits."""
-        line = self._lines.get(item.owner, ())
+    def ahead(self, item: T) -> int | None:
+        """How many of its owner's come before one that waits; None for one that doesn't."""
+        if item not in self._arrivals:
+            return None
+        line = self._lines[item.owner]
         return sum(self._arrivals[one] < self._arrivals[item] for one in line)
 
     def give_back(self, owner: str) -> None:

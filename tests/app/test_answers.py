@@ -185,14 +185,16 @@ def test_a_full_queue_refuses(make: Make, notebook: Notebook) -> None:
     running = runs.start(QUESTION)
     wait_for(lambda: running.state == "in_progress")
     waiting = [runs.start(QUESTION), runs.start(QUESTION)]
+    assert [runs.ahead(run) for run in (running, *waiting)] == [None, 0, 1]
     saved = notebook.count
-    with pytest.raises(TooManyQuestions, match="2 questions"):
+    with pytest.raises(TooManyQuestions, match="2 questions") as refused:
         runs.start(QUESTION)
+    assert refused.value.retry_s and f"in {refused.value.retry_s} s" in str(refused.value)
     assert notebook.count == saved, "a refused question must not be saved"
     assert (runs.waiting, runs.running) == (2, 1)
     runs.cancel(waiting[0].id)
     assert waiting[0].wait(1), "a waiting question is cancelled without a worker"
-    runs.start(QUESTION)
+    assert [runs.ahead(run) for run in (*waiting, runs.start(QUESTION))] == [None, 0, 1]
 
 
 def test_cancelled_runs_stop_and_say_so(make: Make, notebook: Notebook) -> None:

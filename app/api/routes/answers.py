@@ -61,9 +61,10 @@ def get_answer(
 ) -> AnswerPublic:
     """An answer as it is now, or as it was saved."""
     try:
-        return AnswerPublic.of(runs.get(answer_id, owner=owner))
+        run = runs.get(answer_id, owner=owner)
     except NotFound:
         return _saved(services, answer_id, owner)
+    return AnswerPublic.of(run, runs.ahead(run))
 
 
 @router.get(

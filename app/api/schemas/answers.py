@@ -137,7 +137,8 @@ class ResultPublic(Public):
 
 class AnswerPublic(Entity):
     """A question and, once `state` is completed (or cancelled half-way), its answer; the fields of
-    the answer are null until then."""
+    the answer are null until then. `ahead`: while it is queued, how many questions of yours are
+    taken up before it; else null."""
 
     object: Literal["answer"] = "answer"
     state: RunState
@@ -145,6 +146,7 @@ class AnswerPublic(Entity):
     document_ids: list[str]
     conversation_id: str
     created_at: datetime
+    ahead: int | None = None
     error: FaultPublic | None = None
     answer: str | None = None
     status: AnswerStatus | None = None
@@ -161,7 +163,7 @@ class AnswerPublic(Entity):
     standalone_question: str | None = None
 
     @classmethod
-    def of(cls, run: AnswerRun) -> AnswerPublic:
+    def of(cls, run: AnswerRun, ahead: int | None = None) -> AnswerPublic:
         """The run as it is now."""
         outcome = run.outcome
         fields: dict[str, object] = {}
@@ -177,6 +179,7 @@ class AnswerPublic(Entity):
                 "document_ids": list(run.document_ids),
                 "conversation_id": run.conversation_id,
                 "created_at": run.created_at,
+                "ahead": ahead,
                 **fields,
             }
         )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from fastapi.testclient import TestClient
 
-from app.errors import StorageFull
+from app.errors import StorageFull, TooManyQuestions
 from backend.errors import EngineBusy
 
 ANSWERS = "/api/v1/answers"
@@ -166,13 +166,21 @@ def test_document_being_parsed_says_how_far(
 
 
 def test_failures_of_the_engine_become_problems(
-    client: TestClient, upload: Any, asker: Any
+    client: TestClient, upload: Any, asker: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     document = upload()
     asker.fails = EngineBusy("The engine's queue is full.")
     busy = client.post(ANSWERS, json=ask(document))
     assert (busy.status_code, busy.json()["code"]) == (429, "engine_busy")
     assert int(busy.headers["retry-after"]) > 0
+    with monkeypatch.context() as patch:
+
+        def full(*_: object, **__: object) -> None:
+            raise TooManyQuestions("32 questions are already waiting.", retry_s=17)
+
+        patch.setattr(cast("Any", client.app).state.runs, "start", full)
+        refused = client.post(ANSWERS, json=ask(document))
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "17")
     asker.fails = RuntimeError("secret detail")
     broken = client.post(ANSWERS, json=ask(document))
     assert (broken.status_code, broken.json()["code"]) == (500, "internal_error")
