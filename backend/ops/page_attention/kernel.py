@@ -17,13 +17,16 @@ import triton
 from backend.ops.page_attention.lists import PackedPages, PageLists
 from backend.ops.page_attention.merge import merge_kernel
 from backend.ops.page_attention.part import part_kernel
-from backend.ops.page_attention.tiles import choose_page_tiles
+from backend.ops.page_attention.tiles import WarpTiles, choose_page_tiles, choose_warp_tiles
 from backend.ops.page_codec.decode import native_fp8
 from kvstore.formats.packed import Coding
 from kvstore.types import PAGE_TOKENS
 
 _LEAST_ROWS = 16
 """Query rows (times heads of a group) of a program: what a product takes at least."""
+
+WARP_ROWS = 8
+"""Query rows (times heads of a group) that warps with tokens of their own serve."""
 
 _ROW_ELEMENTS = 4096
 """Most query elements of a program, so that registers hold what they read."""
@@ -75,14 +78,27 @@ def page_attention(
     padded = max(triton.next_power_of_2(width), _LEAST_WIDTH)
     tile = max(_LEAST_ROWS, min(wanted, _ROW_ELEMENTS // padded))
     row_tiles = triton.cdiv(lists.most_rows * group, tile)
+    plain = _Cells("plain", data)
+    few = lists.most_rows * group <= WARP_ROWS
 
-    def parts_for(most_pages: int, dtype: torch.dtype) -> int:
-        waves = choose_page_tiles(padded, dtype, q.device).waves
-        filling = parts_of(q.device, row_tiles * kv_heads * requests, waves)
+    def warp_tiles(data: torch.Tensor, cells: _Cells, most_pages: int) -> WarpTiles | None:
+        if not few or not _suits_warps(q, data, cells, cos, sin):
+            return None
+        return choose_warp_tiles(width, data.dtype, q.device, most_pages)
+
+    def parts_for(most_pages: int, data: torch.Tensor, apart: WarpTiles | None) -> int:
+        waves = (apart or choose_page_tiles(padded, data.dtype, q.device)).waves
+        programs = (1 if apart else row_tiles) * kv_heads * requests
+        filling = parts_of(q.device, programs, waves)
         return parts or min(filling, triton.cdiv(most_pages, _LEAST_PAGES))
 
-    own = parts_for(lists.most_pages, data.dtype)
-    ahead = 0 if packed is None else parts_for(max(packed.most_pages, 1), packed.data.dtype)
+    own_apart = warp_tiles(data, plain, lists.most_pages)
+    own = parts_for(lists.most_pages, data, own_apart)
+    ahead, ahead_apart, packed_cells = 0, None, None
+    if packed is not None:
+        packed_cells = _cells(packed, width)
+        ahead_apart = warp_tiles(packed.data, packed_cells, packed.most_pages)
+        ahead = parts_for(max(packed.most_pages, 1), packed.data, ahead_apart)
     every = ahead + own
     partial = torch.empty((every, rows, heads, padded), dtype=torch.float32, device=q.device)
     # Highest score and sum of weights of a part; one past the end of a list adds nothing.
@@ -98,7 +114,11 @@ def page_attention(
         refs: torch.Tensor,
         requests: torch.Tensor,
         parts: int,
+        apart: WarpTiles | None,
     ) -> None:
+        if apart is not None:
+            read_by_warps(data, cells, used, refs, requests, parts, apart)
+            return
         tiles = choose_page_tiles(padded, data.dtype, q.device)
         part_kernel[(row_tiles * parts, kv_heads, len(requests))](
             q,
@@ -141,9 +161,59 @@ def page_attention(
             num_stages=tiles.stages,
         )
 
-    if packed is not None:
-        read(packed.data, _cells(packed, width), begins, packed.refs, packed.requests, ahead)
-    read(data, _Cells("plain", data), ends, lists.refs, lists.requests, own)
+    def read_by_warps(
+        data: torch.Tensor,
+        cells: _Cells,
+        used: torch.Tensor,
+        refs: torch.Tensor,
+        requests: torch.Tensor,
+        parts: int,
+        tiles: WarpTiles,
+    ) -> None:
+        from backend.ops.page_attention.warp_part import warp_part_kernel
+
+        words = data.view(torch.int32)
+        warp_part_kernel[(parts, kv_heads, len(requests))](
+            q,
+            words,
+            words.view(torch.float32),
+            partial,
+            marks,
+            used,
+            refs,
+            requests,
+            requests.stride(0),
+            cos,
+            sin,
+            q.stride(0),
+            q.stride(1),
+            words.stride(0),
+            layer * words.stride(1),
+            words.stride(2),
+            words.stride(3),
+            cells.fields[0] // 4,
+            cells.fields[1] // 4,
+            cos.stride(0),
+            sin.stride(0),
+            rows,
+            parts,
+            ahead,
+            width**-0.5 * math.log2(math.e),
+            GROUP=group,
+            HEADS=heads,
+            WIDTH=width,
+            ROWS=WARP_ROWS,
+            PAGE=PAGE_TOKENS,
+            LEAST=_LEAST_PAGES,
+            CODING=cells.coding,
+            EACH=cells.each,
+            num_warps=4,
+            maxnreg=tiles.registers,
+        )
+
+    if packed is not None and packed_cells is not None:
+        read(packed.data, packed_cells, begins, packed.refs, packed.requests, ahead, ahead_apart)
+    read(data, plain, ends, lists.refs, lists.requests, own, own_apart)
     merge_kernel[(rows, heads)](
         partial,
         marks,
@@ -161,6 +231,21 @@ def page_attention(
         num_warps=4,
     )
     return out
+
+
+def _suits_warps(
+    q: torch.Tensor, data: torch.Tensor, cells: _Cells, cos: torch.Tensor, sin: torch.Tensor
+) -> bool:
+    """Whether the kernel whose warps have tokens of their own reads such cells: codes of a byte or
+    numbers of 16 bit without gaps, and tables whose places fit into 32 bits."""
+    if cells.coding == "int4" or q.dtype not in (torch.float16, torch.bfloat16):
+        return False
+    if q.device.type != "cuda" or (cells.coding == "fp8" and not native_fp8(q.device)):
+        return False
+    if cells.coding == "plain" and data.stride(4) != data.shape[5]:
+        return False
+    longest = max(cos.stride(0) * cos.shape[0], sin.stride(0) * sin.shape[0])
+    return longest < 2**31 and data.data_ptr() % 16 == 0
 
 
 def _cells(packed: PackedPages, width: int) -> _Cells:

@@ -8,6 +8,9 @@ import torch
 
 from backend.ops.tuning import tuned
 
+WARP_WIDTHS = (64, 128)
+"""Head sizes that the kernel whose warps have tokens of their own is written for."""
+
 
 @dataclass(frozen=True, slots=True)
 class PageTiles:
@@ -23,6 +26,21 @@ class PageTiles:
             raise ValueError("warps are a power of two up to 16, stages and waves 1 or more")
 
 
+@dataclass(frozen=True, slots=True)
+class WarpTiles:
+    """How the kernel whose warps have tokens of their own is cut up: programs of four warps that a
+    multiprocessor gets, as for `PageTiles`, the most registers of a thread, and the fewest pages of
+    lists that this kernel reads faster than the other one."""
+
+    waves: int
+    registers: int
+    least_pages: int
+
+    def __post_init__(self) -> None:
+        if self.waves < 1 or self.least_pages < 1 or not 64 <= self.registers <= 255:
+            raise ValueError("waves and pages are 1 or more, registers 64 to 255")
+
+
 def choose_page_tiles(width: int, dtype: torch.dtype, device: torch.device) -> PageTiles:
     """The tuned entry of this GPU, or a safe default. `width`: head size, padded to a power of
     two; `dtype`: of the pages' elements."""
@@ -31,3 +49,15 @@ def choose_page_tiles(width: int, dtype: torch.dtype, device: torch.device) -> P
     # TB/s, two 3.2. At 256 two stages would take more shared memory than an L20 has.
     safe = PageTiles(warps=2 if width == 64 else 4, stages=3 if width <= 128 else 1, waves=16)
     return tuned("page_attention", width, dtype, device, PageTiles, safe)
+
+
+def choose_warp_tiles(
+    width: int, dtype: torch.dtype, device: torch.device, most_pages: int
+) -> WarpTiles | None:
+    """As `choose_page_tiles` for that kernel, on lists of up to `most_pages`. None for a head size
+    that it is not made for, for lists that are too short for it, and for a card of a kind on which
+    it was never measured: nobody knows that it is right there."""
+    if width not in WARP_WIDTHS:
+        return None
+    tiles = tuned("page_attention_warps", width, dtype, device, WarpTiles, None)
+    return tiles if tiles is not None and most_pages >= tiles.least_pages else None

@@ -24,6 +24,7 @@ from backend.ops.page_attention import (
     page_attention,
     page_lists,
 )
+from backend.ops.tuning import trying
 from kvstore.formats import FormatName, page_format
 from kvstore.formats.packed import PackedFormat
 from kvstore.pool import PagePool
@@ -83,6 +84,22 @@ RUNS: tuple[tuple[str, int | None, torch.dtype], ...] = (
     ("a head size that is no power of two", 100, EXACT),
     ("small heads", 2, EXACT),
 )
+# A kernel of its own reads codes of a byte for eight query rows at most.
+BY_WARPS = {
+    "decoding a batch": CASES["decoding a batch"],
+    "two rows": Case(
+        4,
+        1,
+        128,
+        (
+            (2, (), (WHOLE, (33, 9), WHOLE, WHOLE), ((0, 5),)),
+            (1, ((0, 7),), (WHOLE, (5, 3)), ((0, 1),)),
+            (2, ((0, 7),), (), ((0, 64), (0, 2))),
+        ),
+    ),
+    "eight rows": Case(16, 2, 128, ((1, ((0, 9),), (WHOLE,) * 6, ((0, 3),)),)),
+}
+WARPS = {"waves": 4, "registers": 255, "least_pages": 1}
 every_format = pytest.mark.parametrize("name", NAMES)
 
 
@@ -205,6 +222,51 @@ def test_triton_does_not_hide_a_fault(name: FormatName, device: str) -> None:
     assert out[0, 3:].isnan().all()
     out[0, 3:] = 0
     assert out.isfinite().all()
+
+
+by_warps = pytest.mark.parametrize("name", ["fp8_tokens32", "fp8_token_head", "int8"])
+
+
+@pytest.mark.gpu
+@by_warps
+@pytest.mark.parametrize("parts", [1, 2, None])
+@pytest.mark.parametrize("case", BY_WARPS)
+def test_warps_equal_reference(
+    case: str, parts: int | None, name: FormatName, device: str, poisoned: None
+) -> None:
+    inputs = make(BY_WARPS[case], name, torch.bfloat16, device)
+    with trying("page_attention_warps", WARPS):
+        out = inputs.run("triton", parts)
+    assert error(out, inputs.run("reference")) < LIMITS[torch.bfloat16]
+
+
+@pytest.mark.gpu
+@by_warps
+def test_warps_do_not_hide_a_fault(name: FormatName, device: str) -> None:
+    inputs = make(CASES["decoding a batch"], name, torch.bfloat16, device)
+    page = inputs.made[0][1].refs[1].page
+    kv = torch.randn((2, PAGE_TOKENS, 2, 64)).to(device)
+    kv[0, 9, 1, 3] = torch.nan
+    inputs.packed.write((page,), LAYER, kv[0], kv[1])
+    with trying("page_attention_warps", WARPS):
+        out = inputs.run("triton", 2)
+    assert out[0, 3:].isnan().all()
+    out[0, 3:] = 0
+    assert out.isfinite().all()
+
+
+@pytest.mark.gpu
+@by_warps
+def test_warps_read_values_that_float16_cannot_hold(name: FormatName, device: str) -> None:
+    inputs = make(BY_WARPS["two rows"], name, torch.bfloat16, device)
+    for ref in inputs.made[0][1].refs:
+        kv = torch.randn((2, PAGE_TOKENS, 1, 128)).to(device)
+        kv[1] *= 1e-7
+        kv[1, ::3] *= 1e-3
+        inputs.packed.write((ref.page,), LAYER, kv[0], kv[1])
+    with trying("page_attention_warps", WARPS):
+        out = inputs.run("triton", 2)
+    assert error(out, inputs.run("reference")) < LIMITS[torch.bfloat16]
 
 
 @every_format

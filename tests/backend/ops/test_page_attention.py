@@ -17,6 +17,7 @@ import torch
 
 from backend.ops.page_attention import Implementation, PageLists, page_attention, page_lists
 from backend.ops.prefix_attention import prefix_attention
+from backend.ops.tuning import trying
 from kvstore.pool import PagePool
 from kvstore.types import PAGE_TOKENS, KVShape, PageRef, PageTable
 
@@ -58,6 +59,17 @@ CASES = {
     "short questions": Case(9, 3, 64, ((23, (*WHOLE, (0, 20))), (30, ((1, 62), (0, 64))))),
     "a head size that is no power of two": Case(6, 2, 80, ((2, (*WHOLE, (0, 33))),)),
 }
+# A kernel of its own reads for eight query rows at most, whole pages without masks.
+BY_WARPS = {
+    "decoding a batch": CASES["decoding a batch"],
+    "no group": Case(3, 3, 64, ((1, (*WHOLE, (9, 12))), (1, ((0, 30), (63, 1), *WHOLE, (0, 2))))),
+    "two rows": Case(
+        4, 1, 128, ((2, (*WHOLE, (10, 9))), (1, ((3, 61), (0, 5))), (2, (*WHOLE, (0, 1))))
+    ),
+    "eight rows": Case(16, 2, 128, ((1, (*WHOLE, *WHOLE)), (1, ((0, 1),)), (1, ((7, 50), (0, 3))))),
+    "seven rows": Case(7, 1, 64, ((1, (*WHOLE, (0, 63))), (1, ((60, 4), (0, 64))))),
+}
+WARPS = {"waves": 4, "registers": 255, "least_pages": 1}
 RUNS: list[tuple[str, int | None]] = [(name, parts) for name in CASES for parts in (1, 100)]
 RUNS += [("decoding a batch", None), ("decoding a batch", 3)]
 
@@ -143,6 +155,19 @@ def test_triton_equals_reference(
 ) -> None:
     inputs = make(CASES[name], dtype, device)
     out = inputs.run("triton", parts)
+    assert error(out, inputs.run("reference")) < LIMITS[dtype]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("parts", [1, 3, 100, None])
+@pytest.mark.parametrize("name", BY_WARPS)
+def test_warps_equal_reference(
+    name: str, parts: int | None, dtype: torch.dtype, device: str
+) -> None:
+    inputs = make(BY_WARPS[name], dtype, device)
+    with trying("page_attention_warps", WARPS):
+        out = inputs.run("triton", parts)
     assert error(out, inputs.run("reference")) < LIMITS[dtype]
 
 

@@ -9,12 +9,14 @@ from backend.ops.block_attention import pack
 from backend.ops.block_attention.hopper_kernel import attention_kernel
 from backend.ops.latent_page_attention import kernel as latent_pages
 from backend.ops.page_attention.part import part_kernel
+from backend.ops.page_attention.warp_part import warp_part_kernel
 from backend.ops.page_codec import decode
 
 CHANGING = {
     "hopper": (attention_kernel, {"key_rows", "per_block", "blocks"}),
     "packing": (pack._pack_kernel, {"rows", "extra_rows"}),
     "page lists": (part_kernel, {"rows", "parts", "ahead", "entry_row"}),
+    "page lists by warps": (warp_part_kernel, {"rows", "parts", "ahead", "entry_row"}),
     "latent page lists": (latent_pages._part_kernel, {"all_rows"}),
     "scaled pages": (decode._scaled_kernel, {"tokens", "out_part"}),
     "four-bit pages": (decode._nibble_kernel, {"tokens", "out_part"}),

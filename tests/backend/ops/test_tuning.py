@@ -16,7 +16,12 @@ from backend.errors import BackendError
 from backend.ops.block_attention import HopperTiles, Tiles, choose_implementation
 from backend.ops.block_attention.tiles import SAFE, choose_hopper_tiles, choose_tiles
 from backend.ops.few_rows_linear import LinearTiles
-from backend.ops.page_attention.tiles import PageTiles, choose_page_tiles
+from backend.ops.page_attention.tiles import (
+    PageTiles,
+    WarpTiles,
+    choose_page_tiles,
+    choose_warp_tiles,
+)
 from backend.ops.tuning import (
     FOLDER_NAME,
     Attempt,
@@ -37,6 +42,7 @@ MAKERS = {
     "block_attention": Tiles,
     "block_attention_hopper": HopperTiles,
     "page_attention": PageTiles,
+    "page_attention_warps": WarpTiles,
     "add_norm": Warps,
     "gated_unit": Warps,
     "few_rows_linear": LinearTiles,
@@ -103,6 +109,9 @@ def test_the_h200_keeps_the_constants_that_were_measured_on_it(on_card: list[Car
     assert choose_hopper_tiles(128, half, CUDA) == HopperTiles(2, 128, 2, 168, 240)
     assert choose_page_tiles(64, half, CUDA) == PageTiles(2, 3, 16)
     assert choose_page_tiles(128, half, CUDA) == PageTiles(4, 3, 16)
+    assert choose_warp_tiles(128, half, CUDA, 65) == WarpTiles(8, 255, 65)
+    assert choose_warp_tiles(128, torch.uint8, CUDA, 1) == WarpTiles(8, 168, 1)
+    assert choose_warp_tiles(64, torch.uint8, CUDA, 1) == WarpTiles(8, 128, 1)
 
 
 def test_what_was_not_measured_gets_the_safe_default(on_card: list[Card]) -> None:
@@ -110,7 +119,12 @@ def test_what_was_not_measured_gets_the_safe_default(on_card: list[Card]) -> Non
         assert choose_tiles(width, dtype, CUDA) == SAFE
         assert choose_hopper_tiles(width, dtype, CUDA) is None
     assert choose_page_tiles(256, torch.bfloat16, CUDA) == PageTiles(4, 1, 16)
+    # Short lists, other heads and cards of other kinds are for the kernel that reads all of them.
+    assert choose_warp_tiles(128, torch.bfloat16, CUDA, 64) is None
+    assert choose_warp_tiles(80, torch.bfloat16, CUDA, 1000) is None
+    assert choose_warp_tiles(128, torch.float32, CUDA, 1000) is None
     on_card.append(A100)
+    assert choose_warp_tiles(128, torch.bfloat16, CUDA, 1000) is None
     assert choose_tiles(64, torch.bfloat16, CUDA) == SAFE
     assert choose_implementation(64, torch.bfloat16, CUDA) == "triton"
     assert choose_warps("add_norm", 4096, torch.bfloat16, CUDA, 8) == 8
