@@ -2,8 +2,8 @@
 
 Weights are of the rows' dtype, or e4m3 with a scale per output, which are half the bytes: they are
 converted in registers, so that activations keep their 16 bits (W8A16) and need no kernel of their
-own. What comes out for a row depends neither on the other rows nor on how many there are, unless
-the tiles say `alone` (see `LinearTiles`). Measured in docs/benchmarks/decode-h200.md.
+own. What comes out for a row depends neither on the other rows nor on how many there are. Measured
+in docs/benchmarks/kernels-h200.md.
 """
 
 from __future__ import annotations

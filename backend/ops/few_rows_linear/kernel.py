@@ -2,8 +2,11 @@
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
 """A program has some outputs of all rows, and reads their weights once.
 
-A tensor core takes sixteen rows, whose sums know nothing of one another, and every output's sum
-goes through the inputs in order. So neither rows nor tiles change a result.
+Each of its warps takes every fourth stretch of inputs through a tensor core, the weights as the
+factor of which a core takes 16 lines and rows as that of 8. So four sums of an output grow side by
+side, where one would wait for itself longer than for memory, and they are added at the end. Which
+inputs belong to which sum does not depend on tiles or rows, and a row's sums know nothing of other
+rows: neither changes a result.
 Inputs are not split among programs: that would take a second kernel, and layers with fewer outputs
 than would fill a GPU have few weights.
 """
@@ -14,14 +17,9 @@ import torch
 import triton
 import triton.language as tl
 
-from backend.ops.few_rows_linear.tiles import LinearTiles
+from backend.ops.few_rows_linear.tiles import PARTS, LinearTiles, stretch_of
 from backend.ops.page_codec.codes import numbers_of
 from backend.ops.page_codec.decode import native_fp8
-
-_LEAST_ROWS = 1
-"""Of a tile; the compiler fills a tensor core's up, and what is loaded early takes less room."""
-_ALONE_INPUTS = 512
-"""Inputs at a time of a row by itself: in e4m3 a load of 16 bytes for each thread of a warp."""
 
 
 def few_rows_linear(
@@ -35,33 +33,25 @@ def few_rows_linear(
     rows, width = x.shape
     outputs = len(weight)
     out = torch.empty((rows, outputs), dtype=x.dtype, device=x.device)
-    given = (
+    stretch = stretch_of(x.dtype)
+    _rows_kernel[(triton.cdiv(outputs, tiles.outputs),)](
         x,
         weight if scale is None else weight.view(torch.uint8),
         out if scale is None else scale,
         out if bias is None else bias,
         out,
-    )
-    shape = {
-        "WIDTH": width,
-        "OUTPUTS": outputs,
-        "FP8": scale is not None,
-        "BIASED": bias is not None,
-        "NATIVE": native_fp8(x.device),
-    }
-    if rows == 1 and tiles.alone:
-        _row_kernel[(triton.cdiv(outputs, tiles.alone),)](
-            *given, **shape, OUTS=tiles.alone, INS=_ALONE_INPUTS, STAGES=tiles.stages
-        )
-        return out
-    _rows_kernel[(triton.cdiv(outputs, tiles.outputs),)](
-        *given,
         rows,
-        **shape,
-        ROWS=max(triton.next_power_of_2(rows), _LEAST_ROWS),
+        WIDTH=width,
+        OUTPUTS=outputs,
+        FP8=scale is not None,
+        BIASED=bias is not None,
+        NATIVE=native_fp8(x.device),
+        ROWS=triton.next_power_of_2(rows),
         OUTS=tiles.outputs,
-        INS=tiles.inputs,
-        num_warps=tiles.warps,
+        PARTS=PARTS,
+        INS=stretch,
+        EVEN=width % (PARTS * stretch) == 0,
+        num_warps=PARTS,
         num_stages=tiles.stages,
     )
     return out
@@ -82,66 +72,37 @@ def _rows_kernel(
     NATIVE: tl.constexpr,
     ROWS: tl.constexpr,
     OUTS: tl.constexpr,
+    PARTS: tl.constexpr,
     INS: tl.constexpr,
+    EVEN: tl.constexpr,
 ):
     output = tl.program_id(0) * OUTS + tl.arange(0, OUTS)
     there = output < OUTPUTS
+    # What is read for outputs that are not there is thrown away: so loads of weights need no mask.
+    read = tl.minimum(output, OUTPUTS - 1)
     row = tl.arange(0, ROWS)
     real = row < rows
-    column = tl.arange(0, INS)
-    weights = weight + output.to(tl.int64)[:, None] * WIDTH
-    given = x + row[:, None] * WIDTH
-    total = tl.zeros([ROWS, OUTS], tl.float32)
-    for first in range(0, WIDTH, INS):
-        place = first + column
-        inside = (place < WIDTH)[None, :]
-        some = tl.load(weights + place[None, :], mask=there[:, None] & inside, other=0)
-        asked = tl.load(given + place[None, :], mask=real[:, None] & inside, other=0.0)
+    column = (tl.arange(0, PARTS) * INS)[:, None] + tl.arange(0, INS)[None, :]
+    weights = weight + read.to(tl.int64)[None, :, None] * WIDTH + column[:, None, :]
+    given = x + row[None, :, None] * WIDTH + column[:, None, :]
+    total = tl.zeros([PARTS, OUTS, ROWS], tl.float32)
+    for first in range(0, WIDTH, PARTS * INS):
+        if EVEN:
+            some = tl.load(weights + first)
+            asked = tl.load(given + first, mask=real[None, :, None], other=0.0)
+        else:
+            inside = (first + column < WIDTH)[:, None, :]
+            some = tl.load(weights + first, mask=inside, other=0)
+            asked = tl.load(given + first, mask=real[None, :, None] & inside, other=0.0)
         if FP8:
             # Exact in 16 bits too.
             some = numbers_of(some, True, NATIVE).to(x.dtype.element_ty)
-        total = tl.dot(asked, tl.trans(some), total, input_precision="ieee")
+        total = tl.dot(some, tl.permute(asked, (0, 2, 1)), total, input_precision="ieee")
+    sums = tl.sum(total, 0)
     if FP8:
-        total *= tl.load(scale + output, mask=there, other=0.0)[None, :]
+        sums *= tl.load(scale + read)[:, None]
     if BIASED:
-        total += tl.load(bias + output, mask=there, other=0.0).to(tl.float32)[None, :]
-    line = row.to(tl.int64)[:, None] * OUTPUTS + output[None, :]
-    kept = real[:, None] & there[None, :]
-    tl.store(out + line, total.to(out.dtype.element_ty), mask=kept)
-
-
-@triton.jit
-def _row_kernel(
-    x,
-    weight,
-    scale,
-    bias,
-    out,
-    WIDTH: tl.constexpr,
-    OUTPUTS: tl.constexpr,
-    FP8: tl.constexpr,
-    BIASED: tl.constexpr,
-    NATIVE: tl.constexpr,
-    OUTS: tl.constexpr,
-    INS: tl.constexpr,
-    STAGES: tl.constexpr,
-):
-    output = tl.program_id(0) * OUTS + tl.arange(0, OUTS)
-    there = output < OUTPUTS
-    column = tl.arange(0, INS)
-    weights = weight + output.to(tl.int64)[:, None] * WIDTH
-    sums = tl.zeros([OUTS, INS], tl.float32)
-    # Loads that no tensor core waits for are begun early only where the loop says so.
-    for first in tl.range(0, WIDTH, INS, num_stages=STAGES):
-        place = first + column
-        inside = place < WIDTH
-        some = tl.load(weights + place[None, :], mask=there[:, None] & inside[None, :], other=0)
-        asked = tl.load(x + place, mask=inside, other=0.0).to(tl.float32)
-        number = numbers_of(some, True, NATIVE) if FP8 else some.to(tl.float32)
-        sums += number * asked[None, :]
-    total = tl.sum(sums, 1)
-    if FP8:
-        total *= tl.load(scale + output, mask=there, other=0.0)
-    if BIASED:
-        total += tl.load(bias + output, mask=there, other=0.0).to(tl.float32)
-    tl.store(out + output, total.to(out.dtype.element_ty), mask=there)
+        sums += tl.load(bias + read).to(tl.float32)[:, None]
+    place = row.to(tl.int64)[None, :] * OUTPUTS + output[:, None]
+    kept = there[:, None] & real[None, :]
+    tl.store(out + place, sums.to(out.dtype.element_ty), mask=kept)

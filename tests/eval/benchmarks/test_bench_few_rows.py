@@ -39,7 +39,7 @@ def test_contenders_do_the_same_work(rows: int) -> None:
     setup = Setup(CPU, 3, (SMALL,))
     found = list(few_rows_linear._cases(setup, "q/k/v", rows, 128, 640, timed=False))
     assert [(case.dtype, len(case.contenders)) for case in found] == [
-        ("bfloat16", 3 if rows == 1 else 2), ("fp8", 2 if rows == 1 else 1), ("fp8", 1)
+        ("bfloat16", 2), ("fp8", 1), ("fp8", 1)
     ]  # fmt: skip
     moved: dict[str, set[float]] = {}
     for case in found:
@@ -48,7 +48,7 @@ def test_contenders_do_the_same_work(rows: int) -> None:
             out = one.call() if one.peer else by_reference(one)
             off = (out.float() - expected).norm() / expected.norm()
             assert off < case.tolerance, one.name
-            moved.setdefault(one.name.partition(",")[0], set()).add(one.bytes)
+            moved.setdefault(one.name, set()).add(one.bytes)
     beside = 2 * rows * (128 + 640)
     assert moved == {
         "bf16": {beside + 2 * 128 * 640},
@@ -60,6 +60,5 @@ def test_contenders_do_the_same_work(rows: int) -> None:
 def by_reference(contender: Contender) -> torch.Tensor:
     call = cast("partial[torch.Tensor]", contender.call)
     assert call.keywords["impl"] == "triton"
-    assert call.keywords["tiles"].alone == (8 if contender.name.endswith("by hand") else 0)
     found: torch.Tensor = call.func(*call.args, impl="reference")
     return found

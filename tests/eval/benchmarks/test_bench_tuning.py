@@ -178,9 +178,7 @@ def test_every_op_with_candidates_keeps_what_is_in_use_first() -> None:
     ]  # fmt: skip
     assert [one.op for one in layers[:4]] == ["few_rows_linear"] * 2 + ["some_rows_linear"] * 2
     assert [one.dtypes for one in layers[:2]] == [("bfloat16", "float16"), ("float8_e4m3fn",)]
-    assert layers[3].candidates[0] == {
-        "outputs": 32, "inputs": 256, "warps": 4, "stages": 4, "alone": 0
-    }  # fmt: skip
+    assert layers[3].candidates[0] == {"outputs": 32, "stages": 3}
     assert "tiny down 1100x60, 16 rows, weights in float8_e4m3fn" in layers[3].on
     assert not list(few_rows_linear.tunables(SETUP, torch.float16, 5000))
 
@@ -201,8 +199,7 @@ def test_candidates_run(place: str) -> None:
         compare(replace(one, candidates=(one.candidates[0], one.candidates[-1])))
     odd = replace(setup, shapes=SETUP.shapes[1:])
     for one in few_rows_linear.tunables(odd, torch.float16, 200):
-        count = {"few_rows_linear": 8, "some_rows_linear": 9}[one.op]
-        assert len({tuple(choice.items()) for choice in one.candidates}) == count
+        assert len({tuple(choice.items()) for choice in one.candidates}) == 8
         compare(replace(one, candidates=(one.candidates[0], one.candidates[-1])))
     for make in (row_ops.add_norms, row_ops.gated_units):
         found = list(make(setup, torch.float16, 7))

@@ -7,21 +7,18 @@ Weights are what is read.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 import torch
 from torch.nn import functional
 
 from backend.layers.linear import Fp8Linear
-from backend.ops.few_rows_linear import choose_linear_tiles, few_rows_linear
+from backend.ops.few_rows_linear import few_rows_linear
 from backend.ops.row_quantise import row_quantise
 from eval.benchmarks.kernels.case import Call, Case, Contender, ModelShape, Setup, size_of
 from eval.benchmarks.kernels.ceilings import has_fp8
 
 _ROWS, _ODD_ROWS = (1, 4, 16), (3, 17)
-_ALONE = (0, 8)
-"""One row among the tensor cores' sixteen, and by hand, so many outputs a program."""
 _TOLERANCE, _QUANTISED_TOLERANCE = 1e-2, 6e-2
 
 
@@ -61,10 +58,6 @@ def _cases(
     def contender(name: str, call: Call, moved: int, *, peer: bool = False) -> Contender:
         return Contender(name, call, beside + moved, "bfloat16", peer)
 
-    def ours(weight: torch.Tensor, scale: torch.Tensor | None, alone: int) -> Call:
-        tiles = replace(choose_linear_tiles(rows, outputs, weight.dtype, x.device), alone=alone)
-        return partial(few_rows_linear, x, weight, scale, impl="triton", tiles=tiles)
-
     def case(dtype: str, reference: Call, made: list[Contender], tolerance: float) -> Case:
         flops = 2.0 * rows * width * outputs
         return Case(
@@ -73,15 +66,14 @@ def _cases(
 
     whole, packed = size_of(weight), size_of(values, scale)
     torch_bf16 = contender("torch bf16", partial(functional.linear, x, weight), whole, peer=True)
-    names = {alone: ", by hand" if alone else "" for alone in (_ALONE if rows == 1 else (0,))}
     exact = partial(few_rows_linear, x, weight, impl="reference")
-    made = [contender(f"bf16{more}", ours(weight, None, alone), whole)
-            for alone, more in names.items()]  # fmt: skip
-    yield case("bfloat16", exact, [*made, torch_bf16], _TOLERANCE)
+    ours = contender("bf16", partial(few_rows_linear, x, weight, impl="triton"), whole)
+    yield case("bfloat16", exact, [ours, torch_bf16], _TOLERANCE)
     exact = partial(few_rows_linear, x, values, flat, impl="reference")
-    made = [contender(f"fp8 weights{more}", ours(values, flat, alone), packed)
-            for alone, more in names.items()]  # fmt: skip
-    yield case("fp8", exact, made, _TOLERANCE)
+    ours = contender(
+        "fp8 weights", partial(few_rows_linear, x, values, flat, impl="triton"), packed
+    )
+    yield case("fp8", exact, [ours], _TOLERANCE)
     peers = [torch_bf16]
     if has_fp8(setup.device) and Fp8Linear.takes(weight):
         layer = Fp8Linear(weight)

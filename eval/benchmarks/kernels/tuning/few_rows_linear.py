@@ -1,13 +1,10 @@
 """Candidates of the product for a few rows, with weights in 16 bits and in e4m3. Bound by memory.
-
-Multiplying a row by hand is no candidate: it is another order of summing, which is for a person to
-choose. What is in use of it stays, and candidates run without.
-"""
+None changes a result."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from itertools import product
 
@@ -61,7 +58,7 @@ def _tunable(setup: Setup, on: str, padded: int, small: _Layer, large: _Layer) -
         on=f"{on}, weights in {name_of(weight.dtype)}",
         unit="GB/s",
         work=(size_of(weight) if scale is None else size_of(weight, scale)) / 1e6,
-        candidates=_candidates(in_use, len(x), weight.element_size()),
+        candidates=_candidates(in_use, len(x)),
         expected=few_rows_linear(*small, impl="reference"),
         tolerance=_TOLERANCE,
         small=partial(_run, small),
@@ -69,15 +66,10 @@ def _tunable(setup: Setup, on: str, padded: int, small: _Layer, large: _Layer) -
     )
 
 
-def _candidates(in_use: LinearTiles, rows: int, itemsize: int) -> tuple[Choice, ...]:
-    """A warp for every 8 outputs of few rows and 16 of some: what one instruction of a tensor core
-    takes, or two."""
-    few = rows <= FEWEST_ROWS
-    inputs = (512 // itemsize, 256 // itemsize)
-    made = [
-        LinearTiles(outputs, size, outputs // (8 if few else 16), stages, in_use.alone)
-        for outputs, size, stages in product((16, 32) if few else (32, 64), inputs, (3, 4))
-    ]
+def _candidates(in_use: LinearTiles, rows: int) -> tuple[Choice, ...]:
+    """Some rows are read once a program, so that it has more outputs to read them for."""
+    outputs = (16, 32) if rows <= FEWEST_ROWS else (32, 64)
+    made = [LinearTiles(size, stages) for size, stages in product(outputs, (5, 4, 3, 2))]
     return tuple(asdict(one) for one in dict.fromkeys((in_use, *made)))
 
 
@@ -94,5 +86,4 @@ def _layer(
 
 
 def _run(layer: _Layer, choice: Choice) -> torch.Tensor:
-    tiles = replace(LinearTiles(**choice), alone=0)
-    return few_rows_linear(*layer, impl="triton", tiles=tiles)
+    return few_rows_linear(*layer, impl="triton", tiles=LinearTiles(**choice))
