@@ -38,7 +38,8 @@ _FP8_MULTIPLE = 16
 
 @dataclass(frozen=True, slots=True)
 class QuantisedRows:
-    """Rows quantised to int8: `values` [rows, width] times `scale` [rows, 1] (float32)."""
+    """Rows in eight bits: `values` [rows, width], int8 or e4m3, times `scale` [rows, 1]
+    (float32)."""
 
     values: torch.Tensor
     scale: torch.Tensor
@@ -123,13 +124,20 @@ class Fp8Linear:
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """[rows, in] of any float dtype to [rows, out] in bfloat16."""
-        if self._few_rows and 0 < len(x) <= MOST_ROWS:
+        if not self.quantises(len(x)):
             rows = x.to(torch.bfloat16).contiguous()
             return few_rows_linear(rows, self._weight, self._scale, self.bias, impl=self._impl)
-        values, scale = row_quantise(x.contiguous(), impl=self._impl)
+        return self.from_rows(QuantisedRows(*row_quantise(x.contiguous(), impl=self._impl)))
+
+    def quantises(self, rows: int) -> bool:
+        """Whether so many rows are quantised here, and may come so (`from_rows`)."""
+        return not (self._few_rows and 0 < rows <= MOST_ROWS)
+
+    def from_rows(self, rows: QuantisedRows) -> torch.Tensor:
+        """The same for rows that are e4m3 already."""
         out: torch.Tensor = torch._scaled_mm(
-            values, self._weight.t(), scale, self._scale[None], out_dtype=torch.bfloat16,
-            use_fast_accum=True,
+            rows.values, self._weight.t(), rows.scale, self._scale[None],
+            out_dtype=torch.bfloat16, use_fast_accum=True,
         )  # fmt: skip
         return out if self.bias is None else out.add_(self.bias)
 

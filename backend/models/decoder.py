@@ -17,8 +17,8 @@ from backend.config import ModelConfig
 from backend.layers.linear import FewRows, LinearFormat, Precision, make_linear
 from backend.layers.weight_only import make_weight_only
 from backend.models.latent import load_latent_layers
-from backend.models.layers import DecoderLayer, MakeLinear, TensorSource, load_layers, take
-from backend.ops.add_norm import Implementation, add_norm
+from backend.models.layers import DecoderLayer, MakeLinear, Norm, TensorSource, load_layers, take
+from backend.ops.add_norm import Implementation
 
 Attend = Callable[[int, torch.Tensor, torch.Tensor], torch.Tensor]
 """attend(layer, qk [n, heads + kv_heads, d], v [n, kv_heads, d]) -> [n, heads * d]. q and k come
@@ -66,7 +66,8 @@ class Decoder:
         embedding = take(tensors, "model.embed_tokens.weight")
         head = embedding if config.tie_embeddings else take(tensors, "lm_head.weight")
         self._embedding = embedding.to(device, self.compute_dtype)
-        self._norm = take(tensors, "model.norm.weight").to(device, torch.float32)
+        norm = take(tensors, "model.norm.weight").to(device, torch.float32)
+        self._norm = Norm(norm, config.rms_eps, self._impl)
         plain = partial(make_linear, precision, device, few_rows=few_rows)
         self._head = (make_weight_only if precision == "int8" else plain)(head, None)
 
@@ -83,23 +84,16 @@ class Decoder:
         layers = self._wide if len(token_ids) >= WIDE_ROWS else self._narrow
         given: torch.Tensor | None = None
         for index, layer in enumerate(layers):
-            stream, normed = self._add(stream, given, layer.attention_norm)
-            read = attend(index, *layer.queries(normed))
+            stream, qk, v = layer.queries(stream, given)
+            read = attend(index, qk, v)
             if cache_only and index == last:
                 return stream
-            stream, normed = self._add(stream, layer.out(read), layer.mlp_norm)
-            given = layer.mlp(normed)
-        return self._add(stream, given, self._norm)[1]
+            stream, given = layer.feed(stream, layer.out(read))
+        return self._norm(stream, given)[1]
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """Logits [n, vocab] in float32 for hidden states [n, hidden]."""
         return self._head(hidden).float()
-
-    def _add(
-        self, stream: torch.Tensor, given: torch.Tensor | None, weight: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """What a layer gave goes into the stream; the stream and its RMS norm."""
-        return add_norm(stream, given, weight, self.config.rms_eps, impl=self._impl)
 
     def _load(
         self, tensors: Mapping[str, torch.Tensor], make: MakeLinear

@@ -19,7 +19,7 @@ import torch
 from backend.config import LatentShape, ModelConfig
 from backend.layers.linear import Linear
 from backend.models.experts import Experts, load_experts
-from backend.models.layers import GatedMlp, TensorSource, rms
+from backend.models.layers import GatedMlp, Norm, TensorSource, rms
 
 _EPS = 1e-6
 """Of the norms inside attention, whatever the checkpoint says of the others."""
@@ -48,20 +48,23 @@ class LatentLayer:
 
     heads: int
     shape: LatentShape
-    attention_norm: torch.Tensor
+    attention_norm: Norm
     asked: Queries
     kept: Linear
     kept_norm: torch.Tensor
     keys: torch.Tensor
     values: torch.Tensor
     output: Linear
-    mlp_norm: torch.Tensor
+    mlp_norm: Norm
     mlp: GatedMlp | Experts
 
-    def queries(self, normed: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """q of all heads and what is kept, [n, heads + 1, rank + rotated], and the latents alone,
-        [n, 1, rank] (see `backend.models.Attend`)."""
+    def queries(
+        self, stream: torch.Tensor, given: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The stream with `given`, q of all heads and what is kept, [n, heads + 1, rank + rotated],
+        and the latents alone, [n, 1, rank] (see `backend.models.Attend`)."""
         shape = self.shape
+        stream, normed = self.attention_norm(stream, given)
         q = self.asked(normed).view(len(normed), self.heads, -1)
         kept = self.kept(normed)
         qk = kept.new_empty(len(normed), self.heads + 1, kept.shape[1])
@@ -70,12 +73,19 @@ class LatentLayer:
         qk[:, :-1, shape.rank :] = q[..., shape.unrotated :]
         qk[:, -1, : shape.rank] = rms(kept[:, : shape.rank], self.kept_norm, _EPS)
         qk[:, -1, shape.rank :] = kept[:, shape.rank :]
-        return qk, qk[:, -1:, : shape.rank]
+        return stream, qk, qk[:, -1:, : shape.rank]
 
     def out(self, read: torch.Tensor) -> torch.Tensor:
         """[n, hidden] of the latents that each head read, [n, heads * rank]."""
         heads = read.view(len(read), self.heads, -1).transpose(0, 1).to(self.values.dtype)
         return self.output(torch.bmm(heads, self.values).transpose(0, 1).flatten(1))
+
+    def feed(
+        self, stream: torch.Tensor, given: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """See `DecoderLayer`."""
+        stream, normed = self.mlp_norm(stream, given)
+        return stream, self.mlp(normed)
 
 
 def load_latent_layers(
@@ -95,7 +105,7 @@ def _load_layer(
     return LatentLayer(
         heads=config.heads,
         shape=latent,
-        attention_norm=source.exact(f"{at}input_layernorm.weight"),
+        attention_norm=source.norm(f"{at}input_layernorm.weight", config.rms_eps),
         asked=_queries(config, latent, source, attention),
         kept=_turned(
             latent, source, f"{attention}kv_a_proj_with_mqa", heads=1, bias=config.attention_bias
@@ -104,7 +114,7 @@ def _load_layer(
         keys=source.rounded(both[:, : latent.unrotated]),
         values=source.rounded(both[:, latent.unrotated :].transpose(1, 2)),
         output=source.projection([f"{attention}o_proj"], config.attention_output_bias),
-        mlp_norm=source.exact(f"{at}post_attention_layernorm.weight"),
+        mlp_norm=source.norm(f"{at}post_attention_layernorm.weight", config.rms_eps),
         mlp=source.mlp(f"{at}mlp.", config.mlp_bias)
         if experts is None or index < experts.dense_layers
         else load_experts(experts, source, f"{at}mlp.", config.mlp_bias),

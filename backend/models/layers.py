@@ -14,10 +14,10 @@ from torch.nn import functional
 from backend.config import ModelConfig
 from backend.errors import CheckpointError
 from backend.layers.awq import AwqLinear
-from backend.layers.linear import Linear
+from backend.layers.linear import Fp8Linear, Linear, QuantisedRows
 from backend.loader.awq import packed_weight
-from backend.ops.add_norm import Implementation
-from backend.ops.gated_unit import gated_unit
+from backend.ops.add_norm import Implementation, add_norm, add_norm_rows
+from backend.ops.gated_unit import gated_rows, gated_unit
 
 MakeLinear = Callable[[torch.Tensor, torch.Tensor | None], Linear]
 """A linear layer from weight [out, in] and bias [out] or None."""
@@ -28,29 +28,50 @@ wide as the stream."""
 
 
 class DecoderLayer(Protocol):
-    """One layer of any family. The norms are [hidden] in float32."""
+    """One layer of any family. `stream` is the residual stream [n, hidden], and `given` what the
+    layer before gave, which is not in it yet."""
 
-    @property
-    def attention_norm(self) -> torch.Tensor:
-        """The norm before attention."""
-        ...
-
-    @property
-    def mlp_norm(self) -> torch.Tensor:
-        """The norm before the MLP."""
-        ...
-
-    def queries(self, normed: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """q and k together, and v, of normed rows [n, hidden] (see `backend.models.Attend`)."""
+    def queries(
+        self, stream: torch.Tensor, given: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The stream with `given`, q and k together, and v (see `backend.models.Attend`)."""
         ...
 
     def out(self, read: torch.Tensor) -> torch.Tensor:
         """[n, hidden] of what attention read."""
         ...
 
-    def mlp(self, normed: torch.Tensor) -> torch.Tensor:
-        """[n, hidden] of normed rows [n, hidden]."""
+    def feed(
+        self, stream: torch.Tensor, given: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The stream with `given`, and what the MLP gives, [n, hidden]."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Norm:
+    """The RMS norm of the stream before something: `weight` [hidden] in float32."""
+
+    weight: torch.Tensor
+    eps: float
+    impl: Implementation
+
+    def __call__(
+        self, stream: torch.Tensor, given: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The stream with `given`, and its norm, both [n, hidden]."""
+        return add_norm(stream, given, self.weight, self.eps, impl=self.impl)
+
+    def into(
+        self, linear: Linear, stream: torch.Tensor, given: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The stream with `given`, and what a linear layer makes of its norm. Where that takes it
+        in e4m3 it is not written otherwise."""
+        if isinstance(linear, Fp8Linear) and linear.quantises(len(stream)):
+            stream, *rows = add_norm_rows(stream, given, self.weight, self.eps, impl=self.impl)
+            return stream, linear.from_rows(QuantisedRows(*rows))
+        stream, normed = self(stream, given)
+        return stream, linear(normed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,34 +86,52 @@ class GatedMlp:
         """[n, hidden] to [n, hidden]."""
         if len(rows) > _MLP_ROWS:
             return torch.cat([self(part) for part in rows.split(_MLP_ROWS)])
-        return self.down(gated_unit(self.gate_up(rows), impl=self.impl))
+        return self.second(self.gate_up(rows))
+
+    def second(self, both: torch.Tensor) -> torch.Tensor:
+        """[n, hidden] of gate and up, [n, 2 * intermediate]."""
+        if isinstance(self.down, Fp8Linear) and self.down.quantises(len(both)):
+            return self.down.from_rows(QuantisedRows(*gated_rows(both, impl=self.impl)))
+        return self.down(gated_unit(both, impl=self.impl))
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer: norms [hidden] (or [head_dim] for q and k) in float32 and linear layers."""
+    """One layer; the norms of q and k are [head_dim] in float32."""
 
     config: ModelConfig
-    attention_norm: torch.Tensor
+    attention_norm: Norm
     qkv: Linear
     q_norm: torch.Tensor | None
     k_norm: torch.Tensor | None
     out: Linear
-    mlp_norm: torch.Tensor
+    mlp_norm: Norm
     mlp: GatedMlp
 
-    def queries(self, normed: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def queries(
+        self, stream: torch.Tensor, given: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """See `DecoderLayer`."""
         config = self.config
         both = config.heads + config.kv_heads
-        qkv = self.qkv(normed)
+        stream, qkv = self.attention_norm.into(self.qkv, stream, given)
         qkv = qkv.view(-1, both + config.kv_heads, config.head_dim)
         qk, v = qkv[:, :both], qkv[:, both:]
         if self.q_norm is not None and self.k_norm is not None:
             q, k = qk[:, : config.heads], qk[:, config.heads :]
             eps = config.rms_eps
             qk = torch.cat((rms(q, self.q_norm, eps), rms(k, self.k_norm, eps)), 1)
-        return qk, v
+        return stream, qk, v
+
+    def feed(
+        self, stream: torch.Tensor, given: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """See `DecoderLayer`."""
+        if len(stream) > _MLP_ROWS:
+            stream, normed = self.mlp_norm(stream, given)
+            return stream, self.mlp(normed)
+        stream, both = self.mlp_norm.into(self.mlp.gate_up, stream, given)
+        return stream, self.mlp.second(both)
 
 
 def load_layers(config: ModelConfig, source: TensorSource) -> tuple[Layer, ...]:
@@ -137,6 +176,10 @@ class TensorSource:
         """A tensor in float32, such as a norm."""
         return take(self._tensors, name).to(self._device, torch.float32)
 
+    def norm(self, name: str, eps: float) -> Norm:
+        """The norm of the stream whose weight this is."""
+        return Norm(self.exact(name), eps, self._impl)
+
     def rounded(self, tensor: torch.Tensor) -> torch.Tensor:
         """A tensor in what the model computes in."""
         return tensor.to(self._device, self._dtype).contiguous()
@@ -169,11 +212,11 @@ def _load_layer(config: ModelConfig, source: TensorSource, at: str) -> Layer:
     qkv = [f"{at}self_attn.{name}_proj" for name in "qkv"]
     return Layer(
         config=config,
-        attention_norm=source.exact(at + "input_layernorm.weight"),
+        attention_norm=source.norm(at + "input_layernorm.weight", config.rms_eps),
         qkv=source.projection(qkv, config.attention_bias),
         q_norm=source.exact(at + "self_attn.q_norm.weight") if config.qk_norm else None,
         k_norm=source.exact(at + "self_attn.k_norm.weight") if config.qk_norm else None,
         out=source.projection([at + "self_attn.o_proj"], config.attention_output_bias),
-        mlp_norm=source.exact(at + "post_attention_layernorm.weight"),
+        mlp_norm=source.norm(at + "post_attention_layernorm.weight", config.rms_eps),
         mlp=source.mlp(f"{at}mlp.", config.mlp_bias),
     )

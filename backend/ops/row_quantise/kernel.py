@@ -1,6 +1,7 @@
 # The compiler of the kernels gives types to their arguments, not Python.
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
-"""One program a row, which is read once."""
+"""One program a row, which is read once. `quantised` serves other kernels, too, whose rows are for
+products in FP8."""
 
 from __future__ import annotations
 
@@ -37,7 +38,13 @@ def _quantise_kernel(
     column = tl.arange(0, PADDED)
     inside = column < WIDTH
     exact = tl.load(x + row * WIDTH + column, mask=inside, other=0.0).to(tl.float32)
-    step = tl.maximum(tl.max(tl.abs(exact), 0), 1e-12) / LARGEST
-    small = tl.minimum(tl.maximum(exact / step, -LARGEST), LARGEST)
+    small, step = quantised(exact, LARGEST)
     tl.store(out + row * WIDTH + column, small.to(out.dtype.element_ty), mask=inside)
     tl.store(scale + row, step)
+
+
+@triton.jit
+def quantised(exact, LARGEST: tl.constexpr):
+    """A row in float32 as multiples of its scale, at most LARGEST, and the scale."""
+    step = tl.maximum(tl.max(tl.abs(exact), 0), 1e-12) / LARGEST
+    return tl.minimum(tl.maximum(exact / step, -LARGEST), LARGEST), step
