@@ -30,7 +30,7 @@ class EngineConfig:
     `precision` "auto" is int8 on a CPU with VNNI, float32 on other CPUs and bfloat16 on a GPU.
     `linear_format` "fp8" is for GPUs and bfloat16 (docs/benchmarks/decode-h200.md). `few_rows` says
     which layers of a GPU have a kernel of their own for the few rows of a step of decoding: those
-    in "fp8", "all", or none ("library"; see docs/benchmarks/decode-h200.md).
+    in "fp8" with their head, "all", or none ("library"; see docs/benchmarks/decode-h200.md).
     `block_tokens` is the unit of reading, a multiple of the page size; the default is argued in
     docs/adr/0003-blocks-of-512.md. `kv_budget` is in bytes; 0 takes the share `kv_share` of a CPU's
     memory, or of what a GPU has free once the weights are there; 0 of that is 40% or 70%. `threads`

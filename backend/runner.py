@@ -49,9 +49,10 @@ largest group beside questions and alone."""
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What the model says after some tokens of one context: `logits` [n, vocab] in float32, to be
-    read before the next step, and the likeliest token of each row with its log-probability, where
-    the device has told them; `drawn` are those of the token that it drew after the last row."""
+    """What the model says after some tokens of one context: `logits` [n, vocab] in any float dtype,
+    to be read before the next step, and the likeliest token of each row with its log-probability,
+    where the device has told them; `drawn` are those of the token that it drew after the last
+    row."""
 
     logits: torch.Tensor
     best: tuple[tuple[int, float] | None, ...]

@@ -25,7 +25,7 @@ in e4m3 with a scale per row."""
 
 FewRows = Literal["library", "fp8", "all"]
 """Which layers on a GPU take up to `MOST_ROWS` rows through `backend.ops.few_rows_linear`: none,
-those with weights in e4m3, or those with weights in 16 bits too."""
+those with weights in e4m3 and the head beside them, or those with weights in 16 bits too."""
 
 _PACKED_ROWS = 16
 """From this many rows on the packed oneDNN kernel wins over `torch._int_mm` (measured at 576 x
@@ -145,6 +145,12 @@ class Fp8Linear:
     def takes(weight: torch.Tensor) -> bool:
         """Whether the product's kernel takes this shape."""
         return not any(size % _FP8_MULTIPLE for size in weight.shape)
+
+
+def head_rows(form: LinearFormat, few_rows: FewRows) -> FewRows:
+    """What a head in 16 bits takes of a model whose layers are of this form: the kernel wherever
+    FP8 layers take it. Then no product of a step depends on how many rows it has."""
+    return "all" if (form, few_rows) == ("fp8", "fp8") else few_rows
 
 
 class Linear(Protocol):

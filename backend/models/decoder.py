@@ -14,7 +14,7 @@ from functools import partial
 import torch
 
 from backend.config import ModelConfig
-from backend.layers.linear import FewRows, LinearFormat, Precision, make_linear
+from backend.layers.linear import FewRows, LinearFormat, Precision, head_rows, make_linear
 from backend.layers.weight_only import make_weight_only
 from backend.models.latent import load_latent_layers
 from backend.models.layers import DecoderLayer, MakeLinear, Norm, TensorSource, load_layers, take
@@ -68,7 +68,8 @@ class Decoder:
         self._embedding = embedding.to(device, self.compute_dtype)
         norm = take(tensors, "model.norm.weight").to(device, torch.float32)
         self._norm = Norm(norm, config.rms_eps, self._impl)
-        plain = partial(make_linear, precision, device, few_rows=few_rows)
+        rows = head_rows(linear_format, few_rows)
+        plain = partial(make_linear, precision, device, few_rows=rows)
         self._head = (make_weight_only if precision == "int8" else plain)(head, None)
 
     def forward(
@@ -91,9 +92,13 @@ class Decoder:
             stream, given = layer.feed(stream, layer.out(read))
         return self._norm(stream, given)[1]
 
+    def head(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Logits [n, vocab] as the head's product leaves them, for hidden states [n, hidden]."""
+        return self._head(hidden)
+
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Logits [n, vocab] in float32 for hidden states [n, hidden]."""
-        return self._head(hidden).float()
+        """The same in float32."""
+        return self.head(hidden).float()
 
     def _load(
         self, tensors: Mapping[str, torch.Tensor], make: MakeLinear

@@ -19,6 +19,7 @@ from backend.drawing import Draw, Drawer
 from backend.errors import BackendError
 from backend.layers.rope import Rope
 from backend.models import Decoder
+from backend.ops.likeliest import likeliest
 from backend.ops.page_attention import PageLists, page_attention
 from backend.ops.page_write import page_write
 from backend.paged.arena import SCRATCH_ROW, Arena, PagedContext
@@ -47,10 +48,10 @@ Shape = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class StepRows:
-    """What a step gave one context: `hidden` [tokens, hidden]; `logits` [scored, vocab] in float32
-    and, for each of these rows, `best`: the likeliest token and its log-probability (None where the
-    host has not been told); `drawn`: those of a token that was drawn after the last row. All of it
-    is there until the next step."""
+    """What a step gave one context: `hidden` [tokens, hidden]; `logits` [scored, vocab] as the head
+    leaves them and, for each of these rows, `best`: the likeliest token and its log-probability
+    (None where the host has not been told); `drawn`: those of a token that was drawn after the last
+    row. All of it is there until the next step."""
 
     hidden: torch.Tensor
     logits: torch.Tensor
@@ -137,7 +138,7 @@ class PagedStep:
         if drawing:
             # Outside of the recorded step: most steps draw nothing.
             lasts = shape.given[batch * self._entry :][: len(contexts)]
-            self._drawer.begin(_last_rows(outputs.logits, lasts, rows), draws)
+            self._drawer.begin(_last_rows(outputs.logits, lasts, rows).float(), draws)
         if tell:
             shape.told.copy_(outputs.best, non_blocking=True)
             if self._on_gpu:
@@ -239,11 +240,8 @@ class PagedStep:
         hidden = self._model.forward(given[entries + batch :], attend)
         lasts = given[entries : entries + batch]
         scored = hidden if rows <= SCORED_ROWS else hidden.index_select(0, lasts)
-        logits = self._model.logits(scored)
-        best = logits.argmax(-1, keepdim=True)
-        scores = logits.gather(1, best) - logits.logsumexp(-1, keepdim=True)
-        packed = torch.cat((best.to(torch.int32), scores.view(torch.int32)), 1)
-        return _Outputs(hidden, logits, packed)
+        logits = self._model.head(scored)
+        return _Outputs(hidden, logits, likeliest(logits, impl=self._impl))
 
     def _list_pages(self, tokens: int) -> int:
         """Most pages of the lists of a step whose longest has so many tokens."""

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 import torch
 
-from backend.layers.linear import DenseLinear, Fp8Linear, Int8Linear, make_linear, quantise_rows
+from backend.layers.linear import (
+    DenseLinear,
+    FewRows,
+    Fp8Linear,
+    Int8Linear,
+    head_rows,
+    make_linear,
+    quantise_rows,
+)
 from backend.layers.weight_only import (
     Int4WeightLinear,
     Int8WeightLinear,
@@ -149,6 +157,13 @@ def test_few_rows_are_for_gpus() -> None:
         )  # fmt: skip
         assert isinstance(made, DenseLinear | Fp8Linear)
         assert not made._few_rows
+
+
+def test_the_head_takes_few_rows_where_fp8_layers_do() -> None:
+    choices: tuple[FewRows, ...] = ("library", "fp8", "all")
+    assert [head_rows("fp8", choice) for choice in choices] == ["library", "all", "all"]
+    # Layers in 16 bits are left to the library, and the head is one.
+    assert [head_rows("dense", choice) for choice in choices] == list(choices)
 
 
 @pytest.mark.gpu
