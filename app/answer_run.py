@@ -27,6 +27,7 @@ RunState = Literal["queued", "in_progress", "completed", "failed", "cancelled"]
 class AnswerRun:
     """One question on its way to an answer. Thread-safe; its event ids are 1, 2, 3, …
 
+    `brief` is set when the model shall word it no more, because others wait for that.
     `deadline` (`time.perf_counter`) is when it shall be over, None for no such time. Whoever writes
     its last event claims the end before; what comes from others afterwards is dropped."""
 
@@ -49,6 +50,7 @@ class AnswerRun:
         self.history = history
         self.created_at = created_at
         self.cancelled = threading.Event()
+        self.brief = threading.Event()
         self.arrived = time.perf_counter()
         self.timeout_s = timeout_s
         self.deadline = None if timeout_s is None else self.arrived + timeout_s

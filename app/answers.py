@@ -66,7 +66,7 @@ class Asker(Protocol):
         history: Sequence[Turn] = (),
         cancelled: threading.Event | None = None,
         until_read: bool = False,
-        brief: bool = False,
+        brief: threading.Event | None = None,
     ) -> Iterator[AnswerEvent]: ...
 
 
@@ -110,6 +110,8 @@ class AnswerRuns:
         self._waiting: WaitingLine[AnswerRun] = WaitingLine(
             queue_limit, workers, several=several_owners
         )
+        # Those that have a thread.
+        self._served: set[AnswerRun] = set()
         self._stayers = Places(max(1, workers // STAYING_SHARE), several=several_owners)
         self._changed = threading.Condition()
         self._closed = False
@@ -188,7 +190,10 @@ class AnswerRuns:
             self._waiting.add(run)
             # All: the janitor waits here as well, and might be the one that is woken.
             self._changed.notify_all()
-            return True
+            hurried = [one for one in self._served if self._crowded(one.owner)]
+        for one in hurried:
+            self._shorten(one)
+        return True
 
     def _saved_run(
         self, question: Question, told: Sequence[Turn], timeout_s: float | None
@@ -261,6 +266,15 @@ class AnswerRuns:
             for request_id in request_ids(run.id):
                 self._engine.cancel(request_id)
 
+    def _shorten(self, run: AnswerRun) -> None:
+        """Have it end with its quotes: a wording takes seconds, for which all who wait would wait
+        too, and many times as long while they are all being answered."""
+        if run.brief.is_set():
+            return
+        run.brief.set()
+        for request_id in request_ids(run.id):
+            self._engine.cancel(request_id)
+
     def _work(self) -> None:
         while True:
             with self._changed:
@@ -268,11 +282,15 @@ class AnswerRuns:
                     self._changed.wait()
                 if run is None:
                     return
+                self._served.add(run)
+                if self._crowded(run.owner):
+                    run.brief.set()
                 run.begin()
             try:
                 self._run(run)
             finally:
                 with self._changed:
+                    self._served.discard(run)
                     self._waiting.done(run)
                     # For a thread that leaves what waits to another owner's.
                     self._changed.notify_all()
@@ -289,7 +307,6 @@ class AnswerRuns:
     def _answer(self, run: AnswerRun, *, stays: bool) -> None:
         waited_ms = _since(run.arrived)
         try:
-            brief = self._crowded(run.owner)
             documents = [self._load(document_id) for document_id in run.document_ids]
             if run.cancelled.is_set():
                 self._fail(run, stopped(run))
@@ -305,7 +322,7 @@ class AnswerRuns:
                 history=run.history,
                 cancelled=run.cancelled,
                 until_read=stays,
-                brief=brief,
+                brief=run.brief,
             ):
                 if isinstance(event, AnswerCompleted):
                     answer = as_stopped(event.answer, run)
@@ -332,12 +349,10 @@ class AnswerRuns:
             self._fail(run, stopped(run) if run.cancelled.is_set() else internal(run))
 
     def _crowded(self, owner: str) -> bool:
-        """Whether as many wait for this owner's thread as there are threads. The bundled engine
-        then words no answer: a quote takes milliseconds and its wording seconds, which all who
-        wait would wait for. Servers elsewhere have their own limits."""
-        with self._changed:
-            rivals = self._waiting.rivals(owner)
-        return self._engine.attends_pages and rivals >= self._workers
+        """Whether as many wait for this owner's thread as there are threads; the caller holds the
+        lock. The bundled engine then words no answer: a quote takes milliseconds and its wording
+        seconds, which all who wait would wait for. Servers elsewhere have their own limits."""
+        return self._engine.attends_pages and self._waiting.rivals(owner) >= self._workers
 
     def _complete(self, run: AnswerRun, answer: Answer) -> None:
         if not run.claim_end():

@@ -17,6 +17,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from app.answer import wording
@@ -65,10 +66,11 @@ if TYPE_CHECKING:
 MAX_QUESTION_CHARS = 4000
 _BLANKS = re.compile(r"\s+")
 _DEFAULT_OPTIONS = AskOptions()
+_AT_ONCE = nullcontext()
 _BRIEF = DocumentWarning(
     "no_wording",
-    "Many questions were waiting, so the model was not asked to word this answer: it is the quoted "
-    "text alone. Ask again later for its wording.",
+    "Many questions were waiting, so the model did not word this answer: it is the quoted text "
+    "alone. Ask again later for its wording.",
 )
 
 
@@ -83,18 +85,19 @@ def ask(
     options: AskOptions = _DEFAULT_OPTIONS,
     search: Callable[[Sequence[LoadedDocument], str], Found] = find,
     until_read: bool = False,
-    brief: bool = False,
+    brief: threading.Event | None = None,
+    turn: AbstractContextManager[object] = _AT_ONCE,
 ) -> Iterator[AnswerEvent]:
     """Answer a question, step by step; the last event is `AnswerCompleted`.
 
     A question that leans on `history` is looked for in the standalone form that `AnswerCreated`
     tells. `search` finds the evidence; an evaluation puts controls in its place. `until_read`: an
     answer that comes while its documents are being read is told as a framework, and confirmed or
-    revised when they are; otherwise it ends at once and says that reading goes on. `brief`: the
-    model words nothing, and a warning says so. Raises BadQuestion before the first event for a
-    question that is empty or too long, Stopped when it is `cancelled` before anything was quoted,
-    and lets retrieval's errors through. An error of the engine leaves the quoted answer standing
-    and is told as a warning.
+    revised when they are; otherwise it ends at once and says that reading goes on. Once `brief` is
+    set the model words nothing (more), and a warning says so. What comes before the first words is
+    done in its `turn`. Raises BadQuestion before the first event for a question that is empty or
+    too long, Stopped when it is `cancelled` before anything was quoted, and lets retrieval's errors
+    through. An error of the engine leaves the quoted answer standing and is told as a warning.
     """
     started = time.perf_counter()
     question = validate_question(question)
@@ -102,6 +105,7 @@ def ask(
         raise BadQuestion("Name at least one document to ask about.")
     language = detect(question)
     stop = cancelled or threading.Event()
+    hurry = brief or threading.Event()
     rewritten = None
     if options.follow_up:
         rewritten = standalone(question, history, list_limit=options.list_limit)
@@ -112,7 +116,7 @@ def ask(
     def draft(*, preliminary: bool) -> Generator[AnswerEvent, None, Answer]:
         return _draft(
             engine, documents, rewritten or question, language, request_id, stop, options, search,
-            started, rewritten, preliminary=preliminary, brief=brief,
+            started, rewritten, preliminary=preliminary, brief=hurry, turn=turn,
         )  # fmt: skip
 
     staying = until_read and will_be_read(engine, documents)
@@ -147,21 +151,32 @@ def _draft(
     rewritten: str | None,
     *,
     preliminary: bool,
-    brief: bool,
+    brief: threading.Event,
+    turn: AbstractContextManager[object],
 ) -> Generator[AnswerEvent, None, Answer]:
-    """Search, quote, phrase unless `brief`; returns the answer. `preliminary`: somebody else says
-    that reading goes on. Raises Stopped."""
+    """Search, quote, phrase until `brief` is set; returns the answer. `preliminary`: somebody else
+    says that reading goes on. Raises Stopped."""
 
     def searched(where: Sequence[LoadedDocument], what: str) -> Found:
         # Of twenty questions that were left, each search is as long as all of them take together.
         check(stop.is_set)
         return search(where, what)
 
-    found = find_parts(searched, documents, question)
-    check(stop.is_set)
-    absent = missing_clauses(documents, question)
-    opening = open_list(documents, question, language, options)
-    if not (opening.places if opening else found.answerable and not absent):
+    with turn:
+        check(stop.is_set)
+        found = find_parts(searched, documents, question)
+        check(stop.is_set)
+        absent = missing_clauses(documents, question)
+        opening = open_list(documents, question, language, options)
+        answered = bool(opening.places if opening else found.answerable and not absent)
+        if answered and opening is None:
+            if options.backtrack:
+                found = look_again(found, documents, question)
+                check(stop.is_set)
+            if options.rerank:
+                found = rerank(engine, found, documents, question)
+            opening = open_answer(found, documents, question, language, options)
+    if opening is None or not answered:
         notice = refusal(
             documents, found, absent, language, coverage(engine, documents),
             listed=opening.head if opening else "",
@@ -172,22 +187,15 @@ def _draft(
             rewritten=rewritten,
         )  # fmt: skip
 
-    if opening is None:
-        if options.backtrack:
-            found = look_again(found, documents, question)
-            check(stop.is_set)
-        if options.rerank:
-            found = rerank(engine, found, documents, question)
-        opening = open_answer(found, documents, question, language, options)
     first_token = time.perf_counter()
     text, checks = yield from tell(opening, documents, language)
 
     phrasing: Phrasing = NO_PHRASING
     worded = options.phrase and opening.in_force and not opening.exhaustive
-    if worded and not brief and not stop.is_set():
+    if worded and not brief.is_set() and not stop.is_set():
         phrasing = yield from phrase(
             engine, documents, found, opening.in_force, question, language, request_id, stop,
-            options, offset=len(text),
+            options, offset=len(text), brief=brief,
         )  # fmt: skip
         text += phrasing.text
 
@@ -207,7 +215,7 @@ def _draft(
         cancelled=stop.is_set(),
         rewritten=rewritten,
     )  # fmt: skip
-    if worded and brief:
+    if worded and brief.is_set() and phrasing.use == "off":
         answer = dataclasses.replace(answer, warnings=(*answer.warnings, _BRIEF))
     return answer
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 
 from app.answers import Asker
@@ -13,11 +14,20 @@ REMOTE_MAX_TOKENS = 320
 """Of the words of a model that is big enough to be worth a server of its own."""
 
 
+SEARCHES = 2
+"""Questions that are searched for at once. Python runs one thread at a time: more would take as
+long together, and the engine's thread, which asks for its turn some hundred times a step, would
+wait for all of them each time. So it was with 16: answers that had been begun before 64 askers came
+were worded after 90 s, when these had gone."""
+
+
 def asker_for(settings: Settings) -> Asker:
-    """`ask` as it is, or with more evidence and longer words for model servers elsewhere."""
+    """`ask` with turns for its searches; with more evidence and longer words for model servers
+    elsewhere."""
+    turn = threading.BoundedSemaphore(SEARCHES)
     if not settings.remote_servers:
-        return ask
+        return partial(ask, turn=turn)
     options = AskOptions(
         max_tokens=REMOTE_MAX_TOKENS, evidence_tokens=settings.remote_evidence_tokens
     )
-    return partial(ask, options=options)
+    return partial(ask, options=options, turn=turn)

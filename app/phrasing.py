@@ -99,8 +99,10 @@ def phrase(
     options: AskOptions,
     *,
     offset: int,
+    brief: threading.Event,
 ) -> Generator[AnswerEvent, None, Phrasing]:
-    """Generate and show; `offset` is the length of the answer so far. Returns what was shown."""
+    """Generate and show; `offset` is the length of the answer so far. Once `brief` is set it ends
+    with what is shown, "off" where that is nothing. Returns what was shown."""
     ground = _Ground(
         tuple(citation.quote for citation in citations),
         tuple(citation.clause for citation in citations if citation.clause),
@@ -111,10 +113,11 @@ def phrase(
     plan = plan_phrasing(engine, documents, found, citations, question, language, options)
     first, second = request_ids(request_id)
     owner = documents[0].record.owner
-    phrasing = yield from _attempt(engine, plan, ground, first, owner, cancelled, options)
-    if phrasing.use == "dropped" and options.regenerate and not cancelled.is_set():
+    ends = (cancelled, brief)
+    phrasing = yield from _attempt(engine, plan, ground, first, owner, ends, options)
+    if phrasing.use == "dropped" and options.regenerate and not any(e.is_set() for e in ends):
         plan = plan_again(engine, documents, found, citations, question, language, options)
-        again = yield from _attempt(engine, plan, ground, second, owner, cancelled, options)
+        again = yield from _attempt(engine, plan, ground, second, owner, ends, options)
         phrasing = phrasing.then(again)
     if phrasing.use == "dropped" and options.failed == "mark":
         phrasing = yield from _marked(phrasing, ground)
@@ -127,10 +130,12 @@ def _attempt(
     ground: _Ground,
     request_id: str,
     owner: str,
-    cancelled: threading.Event,
+    ends: tuple[threading.Event, threading.Event],
     options: AskOptions,
 ) -> Generator[AnswerEvent, None, Phrasing]:
-    """One answer of the model, shown as far as it passes."""
+    """One answer of the model, shown as far as it passes. `ends`: it was cancelled, or shall be
+    brief."""
+    cancelled, brief = ends
     request = Request(
         request_id=request_id,
         prompt_ids=plan.prompt_ids,
@@ -147,8 +152,8 @@ def _attempt(
     try:
         # Closing the stream is what cancels the request.
         generated = engine.generate(request)
-        if cancelled.is_set():
-            # Cancelled before the engine knew the request: nobody else will tell it.
+        if cancelled.is_set() or brief.is_set():
+            # From before the engine knew the request: nobody else will tell it.
             engine.cancel(request_id)
         with closing(generated) as events:
             for sentence in stream.read(events, cancelled):
@@ -172,6 +177,10 @@ def _attempt(
     except BackendError as error:
         _log.warning("phrasing failed for request %s: %s", request_id, error)
         return Phrasing("failed", shown, tuple(checks), "error", error=str(error))
+    if stream.finish_reason == "cancelled" and not cancelled.is_set():
+        # What is shown stands; that there is no more is nobody's wish who asked.
+        use = use if shown else "off"
+        stream.finish_reason = "stop" if shown else NO_PHRASING.finish_reason
     notice = _notice(stream.finish_reason, ground.language) if shown else ""
     if notice:
         yield AnswerDelta(notice, "notice")

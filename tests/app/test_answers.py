@@ -384,8 +384,8 @@ def test_no_answer_is_worded_while_as_many_wait_as_are_answered(
 ) -> None:
     over, told = threading.Event(), []
 
-    def worded(*_: Any, brief: bool, **__: Any) -> Iterator[AnswerEvent]:
-        told.append(int(brief))
+    def worded(*_: Any, brief: threading.Event, **__: Any) -> Iterator[AnswerEvent]:
+        told.append(int(brief.is_set()))
         yield AnswerCreated("", "", "en", ())
         assert over.wait(10)
         yield AnswerCompleted(ANSWER)
@@ -396,6 +396,7 @@ def test_no_answer_is_worded_while_as_many_wait_as_are_answered(
     while not told and time.monotonic() < deadline:
         time.sleep(0.01)
     asked += [runs.start(QUESTION) for _ in range(2)]
+    assert asked[0].brief.is_set() is attends_pages, "its wording ends when the others come"
     over.set()
     assert all(run.wait(10) for run in asked)
     assert told == expected

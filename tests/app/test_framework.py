@@ -275,8 +275,10 @@ def test_a_brief_answer_asks_no_model_and_says_so(worded: bool, warnings: list[s
     # This engine generates nothing: to ask it would be an error.
     engine = cast("Any", ReadingEngine(share=1.0))
     options = AskOptions(phrase=worded)
+    brief = threading.Event()
+    brief.set()
     events = list(
-        ask(engine, [loaded(FIRST)], QUESTION, request_id="r1", options=options, brief=True)
+        ask(engine, [loaded(FIRST)], QUESTION, request_id="r1", options=options, brief=brief)
     )
     answer = only(events, AnswerCompleted)[0].answer
     assert answer.status == "answered" and answer.citations

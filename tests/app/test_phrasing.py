@@ -35,17 +35,23 @@ class Engine:
         self.told.append(request_id)
 
 
-def test_a_cancel_before_the_request_reaches_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("ends", "use", "finish"), [("cancelled", "none", "cancelled"), ("brief", "off", "quote")]
+)
+def test_an_end_before_the_request_reaches_the_engine(
+    monkeypatch: pytest.MonkeyPatch, ends: str, use: str, finish: str
+) -> None:
     plan = SimpleNamespace(prompt_ids=(1,), document_key=None, evidence=(), sink_len=0, messages=())
     monkeypatch.setattr(phrasing, "plan_phrasing", lambda *_: plan)
-    engine, cancelled = Engine(), threading.Event()
-    cancelled.set()
+    engine, cancelled, brief = Engine(), threading.Event(), threading.Event()
+    (cancelled if ends == "cancelled" else brief).set()
     document = SimpleNamespace(record=SimpleNamespace(owner="local"))
     events = phrasing.phrase(
         cast("Any", engine), cast("Any", [document]), cast("Any", SimpleNamespace(best_document=0)),
         (), "q", "en", "r1", cancelled, AskOptions(), offset=0,
+        brief=brief,
     )  # fmt: skip
     with pytest.raises(StopIteration) as end:
         next(events)
     assert engine.told == ["r1"]
-    assert end.value.value.finish_reason == "cancelled"
+    assert (end.value.value.use, end.value.value.finish_reason) == (use, finish)

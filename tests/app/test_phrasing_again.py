@@ -55,11 +55,16 @@ class Engine:
             EngineTimings(1.0, 2.0, 3.0, 4.0),
         )  # fmt: skip
 
+    def cancel(self, request_id: str) -> None:
+        """It is too late: all is said."""
+
     def prompt(self, index: int) -> str:
         return "".join(map(chr, self.requests[index].prompt_ids))
 
 
-def said(engine: Engine, options: AskOptions) -> tuple[Phrasing, list[AnswerEvent]]:
+def said(
+    engine: Engine, options: AskOptions, brief: threading.Event | None = None
+) -> tuple[Phrasing, list[AnswerEvent]]:
     chunk = Chunk(0, 0, len(TEXT), "5", "Liability", 1, 1)
     sentence = cast("Sentence", SimpleNamespace(start=START, end=END, chunk=chunk, score=1.0))
     found = Found((cast("Any", SimpleNamespace(hits=())),), (Candidate(0, sentence),))
@@ -69,7 +74,7 @@ def said(engine: Engine, options: AskOptions) -> tuple[Phrasing, list[AnswerEven
     quote = Citation(TEXT[START:END], "d", "d", None, None, START, END, "5", (), True)
     events = phrase(
         cast("Any", engine), cast("Any", [document]), found, [quote], QUESTION, "en", "r1",
-        threading.Event(), options, offset=100,
+        threading.Event(), options, offset=100, brief=brief or threading.Event(),
     )  # fmt: skip
     seen: list[AnswerEvent] = []
     while True:
@@ -89,6 +94,23 @@ def test_by_default_a_failed_claim_is_asked_once_and_not_shown() -> None:
     assert (phrasing.use, phrasing.text, events) == ("dropped", "", [])
     assert len(engine.requests) == 1
     assert "Claims lapse" not in engine.prompt(0)
+
+
+def test_what_is_shown_stands_when_others_wait_for_the_model() -> None:
+    phrasing, events = said(Engine(f"{RIGHT}\nThe", finish="cancelled"), options())
+    assert (phrasing.use, phrasing.finish_reason) == ("used", "stop")
+    assert phrasing.text.strip() in RIGHT and events
+    nothing, events = said(Engine("", finish="cancelled"), options())
+    assert (nothing.use, nothing.finish_reason, events) == ("off", "quote", [])
+    assert nothing.usage is not None
+
+
+def test_no_second_attempt_is_made_while_others_wait_for_the_model() -> None:
+    brief = threading.Event()
+    brief.set()
+    engine = Engine(WRONG, RIGHT)
+    phrasing, _ = said(engine, options(regenerate=True), brief)
+    assert (phrasing.use, len(engine.requests)) == ("dropped", 1)
 
 
 def test_the_second_attempt_gets_the_whole_chunk_and_only_its_words() -> None:

@@ -47,7 +47,7 @@ def slow_asker(
     history: Sequence[Any] = (),
     cancelled: threading.Event | None = None,
     until_read: bool = False,
-    brief: bool = False,
+    brief: threading.Event | None = None,
 ) -> Iterator[AnswerEvent]:
     """The real answer without the model's words; slow when asked to be."""
     slowly, wrong = question.startswith("Slowly"), question.startswith("Misled")

@@ -98,7 +98,7 @@ class ScriptedAsker:
         history: Sequence[Any] = (),
         cancelled: threading.Event | None = None,
         until_read: bool = False,
-        brief: bool = False,
+        brief: threading.Event | None = None,
     ) -> Iterator[AnswerEvent]:
         assert cancelled is not None
         self.waited.append(until_read)
