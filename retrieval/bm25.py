@@ -8,11 +8,16 @@ idf = ln(1 + (N - n + 0.5) / (n + 0.5)), positive at every size. It knows nothin
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from rank_bm25 import BM25Okapi
+
+_LEAST_SIZE = 16
+"""Chunks that a document counts at least for `steady_idf`, chosen on short made contracts, see
+docs/benchmarks/retrieval.md."""
 
 
 class _PositiveBM25(BM25Okapi):  # type: ignore[misc]
@@ -29,12 +34,24 @@ class KeywordIndex:
         self, documents: Sequence[Sequence[str]], *, k1: float = 1.2, b: float = 0.6
     ) -> None:
         self._size = len(documents)
+        self._counts = Counter(term for document in documents for term in set(document))
         self._bm25 = _PositiveBM25(documents, k1=k1, b=b) if any(documents) else None
 
     def idf(self, term: str) -> float:
         """Weight of a term; for one that stands nowhere, the weight of the rarest possible term."""
         known = self._bm25.idf.get(term) if self._bm25 is not None else None
         return float(known) if known is not None else math.log1p((self._size + 0.5) / 0.5)
+
+    def steady_idf(self, term: str) -> float:
+        """Weight of a term as if the document had no fewer than 16 chunks: of four, most words of
+        a contract stand in nearly all, and one that it lacks would outweigh all others."""
+        size, count = max(self._size, _LEAST_SIZE), self._counts.get(term, 0)
+        return math.log1p((size - count + 0.5) / (count + 0.5))
+
+    @property
+    def is_short(self) -> bool:
+        """Whether `steady_idf` differs from `idf`."""
+        return self._size < _LEAST_SIZE
 
     def has(self, term: str) -> bool:
         """Whether any document holds the term."""

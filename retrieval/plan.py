@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from retrieval.identifiers import absent_things
 from retrieval.index import SearchIndex
+from retrieval.party_roles import is_introduction
 from retrieval.query import read_question
 from retrieval.ranking import rank_sentences
 from retrieval.support import judge
@@ -32,7 +33,8 @@ def find_evidence(index: SearchIndex, question: str, *, limit: int = 10) -> Evid
         else index.article_passages(articles)
     )
     support, answerable, reason = judge(index, query, hits, sentences)
-    absent = absent_things(index.text, question) if sentences else ()
+    named = is_introduction(index, query, sentences)
+    absent = absent_things(index.text, question) if sentences and not named else ()
     if absent:
         answerable, reason = False, f"the document never speaks of {', '.join(absent)}"
         support = min(support, _ABSENT_SUPPORT)

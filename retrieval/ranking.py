@@ -21,6 +21,7 @@ from retrieval.cue_index import SURE, CueScores
 from retrieval.folding import fold_width
 from retrieval.front import looks_like
 from retrieval.index import SearchIndex
+from retrieval.party_roles import in_front
 from retrieval.passages import is_row, lead_in, whole_clause, with_lead_in
 from retrieval.query import Query
 from retrieval.senses import itself, otherwise
@@ -232,5 +233,7 @@ def best_apart(found: Sequence[Sentence], limit: int) -> tuple[Sentence, ...]:
 def rank_sentences(
     index: SearchIndex, query: Query, hits: Sequence[Hit], limit: int = 12
 ) -> tuple[Sentence, ...]:
-    """The best sentences of the first chunks in `hits`, best first."""
-    return best_apart(scored(index, query, offered(index, query, hits)), limit)
+    """The best sentences of the first chunks in `hits`, best first; before them the one that says
+    who stands in a role, where that is asked."""
+    best = best_apart(scored(index, query, offered(index, query, hits)), limit)
+    return in_front(index, query, best)[:limit]

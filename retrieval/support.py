@@ -9,7 +9,7 @@ else can pass.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 
 from retrieval import chinese_support
 from retrieval.asked import holds
@@ -20,6 +20,7 @@ from retrieval.folding import fold, fold_width
 from retrieval.front import looks_like
 from retrieval.index import SearchIndex
 from retrieval.near import near
+from retrieval.party_roles import is_introduction
 from retrieval.query import Query, Unit
 from retrieval.stems import words
 from retrieval.types import Hit, Language, Sentence
@@ -28,7 +29,8 @@ THRESHOLD = 0.5
 _QUOTES = 5
 """Quotes whose likelihood tells of the whole answer."""
 _NAMED_SUPPORT = 0.9
-"""Support of a question about a clause that exists."""
+"""Support of a question about a clause that exists, or about who stands in a role that the
+document gives to somebody."""
 _DOUBT = 0.6
 """Share of the doubt by a matter's own wording that counts against a plain question: on plain
 questions that were left out, 0.5 refuses 0.791 of the unanswerable and 0.070 of the others, 0.6
@@ -55,7 +57,12 @@ BIAS: Mapping[Language, float] = {"en": -3.35, "zh": -2.299}
 
 
 def features(
-    index: SearchIndex, query: Query, hits: Sequence[Hit], sentences: Sequence[Sentence]
+    index: SearchIndex,
+    query: Query,
+    hits: Sequence[Hit],
+    sentences: Sequence[Sentence],
+    *,
+    steady: bool = False,
 ) -> dict[str, float]:
     """The measured features of the evidence, most of them in [0, 1].
 
@@ -63,9 +70,10 @@ def features(
     in quotation marks (or all), in one of the first chunks; `concept`, `concept_absent`: concepts
     held by a first chunk, the most telling one that stands nowhere; `no_kind`: no quote holds the
     kind of fact asked for; `cosine`: strength of the best match; `share`: see
-    `Concept.share`, as log odds.
+    `Concept.share`, as log odds. `steady`: words are weighed as in a document that is not short
+    (the models of learned matters were fitted without).
     """
-    idf = index.keywords.idf
+    idf = index.keywords.steady_idf if steady else index.keywords.idf
     top = [index.terms[hit.chunk.index] for hit in hits[:3]]
     concepts = {concept.term: idf(concept.term) for concept in query.concepts}
     mass = sum(concepts.values()) or 1.0
@@ -75,7 +83,7 @@ def features(
     kinds = [holds(fold_width(body), query.asked) for body in bodies]
     label = index.shared_units(query.label, query)
     return {
-        "document": _document_cover(index, query),
+        "document": _document_cover(index, query, idf),
         "label": max((coverage(label, terms, idf) for terms in top), default=0.0),
         "concept": max(held, default=0.0) / mass,
         "concept_absent": max(unknown, default=0.0) / mass,
@@ -167,11 +175,11 @@ def _odds(share: float) -> float:
     return math.log(inside / (1 - inside))
 
 
-def _document_cover(index: SearchIndex, query: Query) -> float:
+def _document_cover(index: SearchIndex, query: Query, idf: Callable[[str], float]) -> float:
     """Weighted share of the question's content words that stand anywhere in the document."""
     total = covered = 0.0
     for unit in index.shared_units(query.units, query):
-        weight = unit_weight(unit, index.keywords.idf)
+        weight = unit_weight(unit, idf)
         known = any(map(index.keywords.has, unit.terms))
         parts = {part for part in unit.parts if index.keywords.has(part)}
         total += weight
@@ -207,16 +215,19 @@ def judge(
     unknown = [ref for ref in query.clauses if not index.numbers.find(ref)]
     if unknown and len(unknown) == len(query.clauses) and not _may_hold(index, unknown):
         return 0.0, False, f"the document has no clause {unknown[0].lstrip('§')}"
+    if is_introduction(index, query, sentences):
+        return _NAMED_SUPPORT, True, ""
     if not hits or not sentences:
         return 0.0, False, "no clause shares a word with the question"
     if len(unknown) < len(query.clauses):
         return _NAMED_SUPPORT, True, ""
-    found = features(index, query, hits, sentences)
+    found = features(index, query, hits, sentences, steady=True)
     weights = WEIGHTS[query.language]
     raw = BIAS[query.language] + sum(weight * found[name] for name, weight in weights.items())
     cues = index.cues(query)
     if cues.model is not None:
-        learned = _learned_odds(index, query, cues, cues.model, found, hits, sentences)
+        own = features(index, query, hits, sentences) if index.keywords.is_short else found
+        learned = _learned_odds(index, query, cues, cues.model, own, hits, sentences)
         raw = cues.strength * learned + (1 - cues.strength) * raw
     raw = chinese_support.odds(index, query, found, sentences, raw)
     support = 1 / (1 + math.exp(-raw))
