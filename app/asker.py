@@ -18,7 +18,9 @@ SEARCHES = 2
 """Questions that are searched for at once. Python runs one thread at a time: more would take as
 long together, and the engine's thread, which asks for its turn some hundred times a step, would
 wait for all of them each time. So it was with 16: answers that had been begun before 64 askers came
-were worded after 90 s, when these had gone."""
+were worded after 90 s, when these had gone. With two, on two cores, the 64 had 15 answers a second
+and a document was read beside them at 45 tokens a second; with one 14 and 110, but then a search
+that is long would keep all others waiting."""
 
 
 def asker_for(settings: Settings) -> Asker:
