@@ -125,9 +125,13 @@ class Fp8Linear:
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """[rows, in] of any float dtype to [rows, out] in bfloat16."""
         if not self.quantises(len(x)):
-            rows = x.to(torch.bfloat16).contiguous()
-            return few_rows_linear(rows, self._weight, self._scale, self.bias, impl=self._impl)
+            return self._few(x, gated=False)
         return self.from_rows(QuantisedRows(*row_quantise(x.contiguous(), impl=self._impl)))
+
+    def gated(self, x: torch.Tensor) -> torch.Tensor:
+        """silu(gate) * up, [rows, out / 2] in bfloat16, of rows that are not quantised here, gate
+        and up being the halves of what the layer gives."""
+        return self._few(x, gated=True)
 
     def quantises(self, rows: int) -> bool:
         """Whether so many rows are quantised here, and may come so (`from_rows`)."""
@@ -140,6 +144,12 @@ class Fp8Linear:
             out_dtype=torch.bfloat16, use_fast_accum=True,
         )  # fmt: skip
         return out if self.bias is None else out.add_(self.bias)
+
+    def _few(self, x: torch.Tensor, *, gated: bool) -> torch.Tensor:
+        return few_rows_linear(
+            x.to(torch.bfloat16).contiguous(), self._weight, self._scale, self.bias,
+            gated=gated, impl=self._impl,
+        )  # fmt: skip
 
     @staticmethod
     def takes(weight: torch.Tensor) -> bool:

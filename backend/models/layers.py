@@ -86,7 +86,15 @@ class GatedMlp:
         """[n, hidden] to [n, hidden]."""
         if len(rows) > _MLP_ROWS:
             return torch.cat([self(part) for part in rows.split(_MLP_ROWS)])
+        if (few := self.joining(len(rows))) is not None:
+            return self.down(few.gated(rows))
         return self.second(self.gate_up(rows))
+
+    def joining(self, rows: int) -> Fp8Linear | None:
+        """The layer of gate and up, if it joins those of so few rows in its product."""
+        if isinstance(self.gate_up, Fp8Linear) and not self.gate_up.quantises(rows):
+            return self.gate_up
+        return None
 
     def second(self, both: torch.Tensor) -> torch.Tensor:
         """[n, hidden] of gate and up, [n, 2 * intermediate]."""
@@ -127,7 +135,8 @@ class Layer:
         self, stream: torch.Tensor, given: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """See `DecoderLayer`."""
-        if len(stream) > _MLP_ROWS:
+        rows = len(stream)
+        if rows > _MLP_ROWS or self.mlp.joining(rows) is not None:
             stream, normed = self.mlp_norm(stream, given)
             return stream, self.mlp(normed)
         stream, both = self.mlp_norm.into(self.mlp.gate_up, stream, given)

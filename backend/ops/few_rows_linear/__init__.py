@@ -26,23 +26,28 @@ def few_rows_linear(
     scale: torch.Tensor | None = None,
     bias: torch.Tensor | None = None,
     *,
+    gated: bool = False,
     impl: Implementation,
     tiles: LinearTiles | None = None,
 ) -> torch.Tensor:
     """[rows, outputs] in the dtype of x [rows, inputs], at most `MOST_ROWS` rows, summed in
     float32. weight: [outputs, inputs], contiguous, in the dtype of x, or in e4m3 with `scale`
-    [outputs] in float32; bias: [outputs]. `tiles` replaces the tuned ones.
+    [outputs] in float32; bias: [outputs]. With `gated` the halves of the outputs are gate and up,
+    and what comes out is silu(gate) * up, [rows, outputs / 2], both rounded to the dtype of x
+    before. `tiles` replaces the tuned ones.
 
     Raises ValueError for what doesn't fit.
     """
     _check(x, weight, scale, bias)
+    if gated and len(weight) % 2:
+        raise ValueError(f"gate and up are no halves of {len(weight)} outputs")
     if impl == "reference":
-        return reference.few_rows_linear(x, weight, scale, bias)
+        return reference.few_rows_linear(x, weight, scale, bias, gated=gated)
     # Triton decides at import whether it compiles or interprets, and is there on Linux only.
     from backend.ops.few_rows_linear import kernel
 
     chosen = tiles or choose_linear_tiles(len(x), len(weight), weight.dtype, x.device)
-    return kernel.few_rows_linear(x, weight, scale, bias, chosen)
+    return kernel.few_rows_linear(x, weight, scale, bias, chosen, gated=gated)
 
 
 def _check(

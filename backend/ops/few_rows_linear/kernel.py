@@ -28,11 +28,14 @@ def few_rows_linear(
     scale: torch.Tensor | None,
     bias: torch.Tensor | None,
     tiles: LinearTiles,
+    *,
+    gated: bool,
 ) -> torch.Tensor:
     """See the package."""
     rows, width = x.shape
     outputs = len(weight)
-    out = torch.empty((rows, outputs), dtype=x.dtype, device=x.device)
+    results = outputs // 2 if gated else outputs
+    out = torch.empty((rows, results), dtype=x.dtype, device=x.device)
     stretch = stretch_of(x.dtype)
     _rows_kernel[(triton.cdiv(outputs, tiles.outputs),)](
         x,
@@ -45,6 +48,7 @@ def few_rows_linear(
         OUTPUTS=outputs,
         FP8=scale is not None,
         BIASED=bias is not None,
+        GATED=gated,
         NATIVE=native_fp8(x.device),
         ROWS=triton.next_power_of_2(rows),
         OUTS=tiles.outputs,
@@ -69,6 +73,7 @@ def _rows_kernel(
     OUTPUTS: tl.constexpr,
     FP8: tl.constexpr,
     BIASED: tl.constexpr,
+    GATED: tl.constexpr,
     NATIVE: tl.constexpr,
     ROWS: tl.constexpr,
     OUTS: tl.constexpr,
@@ -76,14 +81,15 @@ def _rows_kernel(
     INS: tl.constexpr,
     EVEN: tl.constexpr,
 ):
-    output = tl.program_id(0) * OUTS + tl.arange(0, OUTS)
-    there = output < OUTPUTS
     # What is read for outputs that are not there is thrown away: so loads of weights need no mask.
-    read = tl.minimum(output, OUTPUTS - 1)
+    output = tl.minimum(tl.program_id(0) * OUTS + tl.arange(0, OUTS), OUTPUTS - 1)
+    if GATED:
+        # A gate, and beside it what it is for, which is in the other half.
+        output = output // 2 + output % 2 * (OUTPUTS // 2)
     row = tl.arange(0, ROWS)
     real = row < rows
     column = (tl.arange(0, PARTS) * INS)[:, None] + tl.arange(0, INS)[None, :]
-    weights = weight + read.to(tl.int64)[None, :, None] * WIDTH + column[:, None, :]
+    weights = weight + output.to(tl.int64)[None, :, None] * WIDTH + column[:, None, :]
     given = x + row[None, :, None] * WIDTH + column[:, None, :]
     total = tl.zeros([PARTS, OUTS, ROWS], tl.float32)
     for first in range(0, WIDTH, PARTS * INS):
@@ -100,9 +106,28 @@ def _rows_kernel(
         total = tl.dot(some, tl.permute(asked, (0, 2, 1)), total, input_precision="ieee")
     sums = tl.sum(total, 0)
     if FP8:
-        sums *= tl.load(scale + read)[:, None]
+        sums *= tl.load(scale + output)[:, None]
     if BIASED:
-        sums += tl.load(bias + read).to(tl.float32)[:, None]
-    place = row.to(tl.int64)[None, :] * OUTPUTS + output[:, None]
-    kept = there[:, None] & real[None, :]
-    tl.store(out + place, sums.to(out.dtype.element_ty), mask=kept)
+        sums += tl.load(bias + output).to(tl.float32)[:, None]
+    kind = out.dtype.element_ty
+    if GATED:
+        _store(out, _gated(sums.to(kind).to(tl.float32), OUTS, ROWS), rows, OUTPUTS // 2)
+    else:
+        _store(out, sums, rows, OUTPUTS)
+
+
+@triton.jit
+def _gated(sums, OUTS: tl.constexpr, ROWS: tl.constexpr):
+    pairs = tl.permute(tl.reshape(sums, (OUTS // 2, 2, ROWS)), (0, 2, 1))
+    gate, up = tl.split(pairs)
+    return gate * tl.sigmoid(gate) * up
+
+
+@triton.jit
+def _store(out, results, rows, WIDTH: tl.constexpr):
+    """A program's results, [results of a row, rows]."""
+    result = tl.program_id(0) * results.shape[0] + tl.arange(0, results.shape[0])
+    row = tl.arange(0, results.shape[1])
+    place = row.to(tl.int64)[None, :] * WIDTH + result[:, None]
+    kept = (result < WIDTH)[:, None] & (row < rows)[None, :]
+    tl.store(out + place, results.to(out.dtype.element_ty), mask=kept)

@@ -73,3 +73,21 @@ def test_a_gate_goes_into_a_layer_in_e4m3(fp8: str, quantised: list[int]) -> Non
     assert quantised == ([40] if fp8 in ("both", "gate_up") else [])
     inner = gated_unit(mlp.gate_up(rows(40)), impl="reference")
     assert torch.equal(found, mlp.down(inner))
+
+
+@pytest.mark.parametrize("count", [1, 32, 33])
+def test_gate_and_up_of_a_few_rows_are_joined_in_their_product(
+    count: int, quantised: list[int]
+) -> None:
+    gate_up, down = (
+        Fp8Linear(weight(outputs, inputs), few_rows=True)
+        for outputs, inputs in ((2 * INNER, HIDDEN), (HIDDEN, INNER))
+    )
+    mlp = GatedMlp(gate_up, down, "reference")
+    assert (mlp.joining(count) is gate_up) == (count <= 32)
+    assert GatedMlp(DenseLinear(weight(8, 4)), down, "reference").joining(count) is None
+    quantised.clear()
+    found = mlp(rows(count).bfloat16())
+    assert quantised == ([] if count <= 32 else [count])
+    inner = gated_unit(gate_up(rows(count).bfloat16()), impl="reference")
+    assert torch.equal(found, down(inner))

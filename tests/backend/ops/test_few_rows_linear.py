@@ -16,6 +16,7 @@ from backend.ops.few_rows_linear import (
     few_rows_linear,
 )
 from backend.ops.few_rows_linear.tiles import FEWEST_ROWS, PARTS, table_of
+from backend.ops.gated_unit import gated_unit
 from backend.ops.row_quantise import row_quantise
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
@@ -84,6 +85,30 @@ def test_products_of_any_shape(name: str, fp8: bool, dtype: torch.dtype, device:
 
 
 @kernels
+# Of numpy, in the interpreter, for the gate that is shut.
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("fp8", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, ROUNDED])
+def test_gate_and_up_are_joined(fp8: bool, dtype: torch.dtype, device: str) -> None:
+    shapes = [(1, 576, 96), (3, 130, 70), (17, 65, 2)]
+    if not INTERPRETED:
+        shapes += [(1, 4096, 28_672), (16, 4096, 28_672), (32, 96, 200)]
+    for place, (rows, width, outputs) in enumerate(shapes):
+        x, *rest = layer(rows, width, outputs, dtype, device, fp8=fp8, bias=place % 2 == 0)
+        given = (x * width**-0.5, *rest)
+        expected = few_rows_linear(*given, gated=True, impl="reference")
+        assert expected.shape == (rows, outputs // 2)
+        for tiles in (None, TILES["wide"]):
+            found = few_rows_linear(*given, gated=True, impl="triton", tiles=tiles)
+            # The first gate is large, so wide open or shut.
+            off = 4 * LIMITS[dtype]
+            torch.testing.assert_close(found[:, :1], expected[:, :1], rtol=off, atol=off)
+            if outputs > 2:
+                size = expected[:, 1:].float().norm()
+                assert (found - expected)[:, 1:].float().norm() < LIMITS[dtype] * size
+
+
+@kernels
 def test_every_code_of_e4m3_is_taken_as_what_it_stands_for(device: str) -> None:
     # 254 numbers, each met by one row of the unit matrix alone.
     codes = torch.arange(256, dtype=torch.uint8)
@@ -148,6 +173,12 @@ def test_a_recorded_product(rows: int) -> None:
         assert error(out, few_rows_linear(*given, impl="reference")) < LIMITS[torch.bfloat16]
 
 
+def test_the_reference_joins_as_the_gated_unit_does() -> None:
+    given = layer(3, 40, 12, torch.bfloat16, "cpu", fp8=True, bias=True)
+    expected = gated_unit(few_rows_linear(*given, impl="reference"), impl="reference")
+    assert torch.equal(few_rows_linear(*given, gated=True, impl="reference"), expected)
+
+
 def test_the_safe_tiles_fit_the_smallest_card() -> None:
     cpu = torch.device("cpu")
     for dtype in (torch.float32, torch.bfloat16, torch.float8_e4m3fn):
@@ -179,6 +210,8 @@ def test_tiles_that_can_not_be(choice: dict[str, int], problem: str) -> None:
 def test_misfits_are_refused() -> None:
     x, weight = torch.zeros(2, 8), torch.zeros(6, 8)
     packed, scale = row_quantise(weight, impl="reference")
+    with pytest.raises(ValueError, match="halves of 5"):
+        few_rows_linear(x, weight[:5], gated=True, impl="reference")
     for given, problem in (
         ((x, weight[:, :7]), "rows"),
         ((torch.zeros(MOST_ROWS + 1, 8), weight), "1 to 32 rows"),
@@ -196,8 +229,8 @@ def test_misfits_are_refused() -> None:
 @pytest.mark.skipif(INTERPRETED, reason="this is the interpreter's process")
 def test_kernels_in_the_interpreter() -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-m", "not gpu", "-p", "no:cacheprovider"]
-    command += ["-k", "products or code or nothing", __file__]
+    command += ["-k", "products or joined or code or nothing", __file__]
     environment = os.environ | {"TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    assert "15 passed" in done.stdout
+    assert "19 passed" in done.stdout
