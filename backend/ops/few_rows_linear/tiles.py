@@ -12,8 +12,9 @@ MOST_ROWS = 32
 """Of one product: as many contexts as a step has. With more, weights are not all of the work."""
 
 FEWEST_ROWS = 4
-"""Up to so many rows are tuned as the fewest, others as some: they are read once a program, so that
-programs of few outputs read more of rows than of weights."""
+SOME_ROWS = 16
+"""Up to so many rows are tuned as the fewest and as some, others as many: they are read once a
+program, so that programs of few outputs read more of rows than of weights."""
 
 PARTS = 4
 """Sums of an output that grow side by side, one for each warp of a program."""
@@ -42,7 +43,9 @@ def stretch_of(dtype: torch.dtype) -> int:
 
 def table_of(rows: int) -> str:
     """The name under which tables have the tiles for so many rows."""
-    return "few_rows_linear" if rows <= FEWEST_ROWS else "some_rows_linear"
+    if rows <= FEWEST_ROWS:
+        return "few_rows_linear"
+    return "some_rows_linear" if rows <= SOME_ROWS else "many_rows_linear"
 
 
 def padded_outputs(outputs: int) -> int:

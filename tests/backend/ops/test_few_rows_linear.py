@@ -189,9 +189,9 @@ def test_the_safe_tiles_fit_the_smallest_card() -> None:
             inputs = PARTS * (128 if given == 2 else 32)
             stage = inputs * (tiles.outputs * dtype.itemsize + padded * given)
             assert (tiles.stages - 1) * stage <= 96 << 10
-    assert [table_of(rows) for rows in (1, 4, 5, 32)] == ["few_rows_linear"] * 2 + [
-        "some_rows_linear"
-    ] * 2
+    assert [table_of(rows) for rows in (1, 4, 5, 16, 17, 32)] == [
+        f"{name}_rows_linear" for name in ("few", "few", "some", "some", "many", "many")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from eval.benchmarks.kernels.case import Setup, name_of, size_of
 from eval.benchmarks.kernels.cases.few_rows_linear import layers_of
 from eval.benchmarks.kernels.tuning.loop import Tunable, dtypes_of
 
-_ROWS = (1, 16)
+_ROWS = (1, 16, 32)
 _ODD = (3, 111, 70)
 """Rows, inputs and outputs of what is compared."""
 _LEAST_OUTPUTS = 4096
@@ -31,8 +31,8 @@ _Layer = tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]
 def tunables(
     setup: Setup, dtype: torch.dtype, least_outputs: int = _LEAST_OUTPUTS
 ) -> Iterator[Tunable]:
-    """One for each padded number of outputs of the first shape's layers, few rows and some, and
-    format of the weights; rows are of `dtype`."""
+    """One for each padded number of outputs of the first shape's layers, few, some and many rows,
+    and format of the weights; rows are of `dtype`."""
     shape = setup.shapes[0]
     widths: dict[int, tuple[str, int, int]] = {}
     for name, width, outputs in layers_of(shape):
