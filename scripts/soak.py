@@ -8,7 +8,8 @@ each request is left after a random time up to `--patience` seconds, in one batc
 connection of a JSON request, in the next by closing a stream, in the third by the cancel address;
 after a batch the time until no answer is running or waiting is taken, and in the end the KV pages
 in use are compared with those before. Then the askers: status codes, 429 with and without
-Retry-After, memory of the server (RSS) every five seconds.
+Retry-After, how many answers the asker with the fewest had and the one with the most, memory of the
+server (RSS) every five seconds.
 """
 
 from __future__ import annotations
@@ -140,6 +141,7 @@ def askers(url: str, pid: int, documents: list[str], args: argparse.Namespace) -
     end = time.monotonic() + 60 * args.minutes
     statuses: Counter[str] = Counter()
     waits: list[float] = []
+    answered = Counter({number: 0 for number in range(args.askers)})
     lock = threading.Lock()
     memory: list[int] = []
 
@@ -158,6 +160,7 @@ def askers(url: str, pid: int, documents: list[str], args: argparse.Namespace) -
                 with lock:
                     statuses[name] += 1
                     if reply.status_code == 200:
+                        answered[number] += 1
                         waits.append(time.monotonic() - started)
 
     server = psutil.Process(pid)
@@ -173,7 +176,12 @@ def askers(url: str, pid: int, documents: list[str], args: argparse.Namespace) -
         "askers": args.askers,
         "minutes": args.minutes,
         "statuses": dict(statuses),
-        "answer_s": {"p50": waits[len(waits) // 2], "p95": waits[int(0.95 * len(waits))]},
+        "answer_s": {
+            "p50": waits[len(waits) // 2],
+            "p95": waits[int(0.95 * len(waits))],
+            "max": waits[-1],
+        },
+        "answers_per_asker": {"min": min(answered.values()), "max": max(answered.values())},
         "rss_mb": {
             "second_third": sum(memory[third : 2 * third]) / third / 1e6,
             "last_third": sum(memory[2 * third :]) / max(1, len(memory) - 2 * third) / 1e6,
