@@ -17,16 +17,18 @@ import triton
 from backend.ops.page_attention.lists import PackedPages, PageLists
 from backend.ops.page_attention.merge import merge_kernel
 from backend.ops.page_attention.part import part_kernel
-from backend.ops.page_attention.tiles import WarpTiles, choose_page_tiles, choose_warp_tiles
+from backend.ops.page_attention.tiles import (
+    WARP_ROWS,
+    WarpTiles,
+    choose_page_tiles,
+    choose_warp_tiles,
+)
 from backend.ops.page_codec.decode import native_fp8
 from kvstore.formats.packed import Coding
 from kvstore.types import PAGE_TOKENS
 
 _LEAST_ROWS = 16
 """Query rows (times heads of a group) of a program: what a product takes at least."""
-
-WARP_ROWS = 8
-"""Query rows (times heads of a group) that warps with tokens of their own serve."""
 
 _ROW_ELEMENTS = 4096
 """Most query elements of a program, so that registers hold what they read."""
@@ -36,6 +38,9 @@ _MOST_PARTS = 256
 
 _LEAST_PAGES = 2
 """Pages of a part, so that a short list has few to merge."""
+
+_LISTS = 32
+"""Requests that one compiled kernel serves at least: as many as a step of the engine has."""
 
 _MERGED = 16
 """Parts that a merge takes at a time."""
@@ -84,13 +89,22 @@ def page_attention(
     def warp_tiles(data: torch.Tensor, cells: _Cells, most_pages: int) -> WarpTiles | None:
         if not few or not _suits_warps(q, data, cells, cos, sin):
             return None
-        return choose_warp_tiles(width, data.dtype, q.device, most_pages)
+        return choose_warp_tiles(width, data.dtype, q.device, most_pages * requests)
 
     def parts_for(most_pages: int, data: torch.Tensor, apart: WarpTiles | None) -> int:
-        waves = (apart or choose_page_tiles(padded, data.dtype, q.device)).waves
-        programs = (1 if apart else row_tiles) * kv_heads * requests
-        filling = parts_of(q.device, programs, waves)
-        return parts or min(filling, triton.cdiv(most_pages, _LEAST_PAGES))
+        most = -(-most_pages // _LEAST_PAGES)
+        if apart is not None:
+            # The first and the last part of a list may be short ones.
+            return min(warp_programs(most_pages, apart), most + 1)
+        waves = choose_page_tiles(padded, data.dtype, q.device).waves
+        return parts or min(parts_of(q.device, row_tiles * kv_heads * requests, waves), most)
+
+    def warp_programs(most_pages: int, tiles: WarpTiles) -> int:
+        if parts:
+            wanted = parts * requests
+        else:
+            wanted = max(tiles.waves * _processors(q.device) // kv_heads, 1)
+        return min(wanted, -(-most_pages // _LEAST_PAGES) * requests)
 
     own_apart = warp_tiles(data, plain, lists.most_pages)
     own = parts_for(lists.most_pages, data, own_apart)
@@ -113,11 +127,13 @@ def page_attention(
         used: torch.Tensor,
         refs: torch.Tensor,
         requests: torch.Tensor,
+        most_pages: int,
         parts: int,
         apart: WarpTiles | None,
     ) -> None:
         if apart is not None:
-            read_by_warps(data, cells, used, refs, requests, parts, apart)
+            programs = warp_programs(most_pages, apart)
+            read_by_warps(data, cells, used, refs, requests, programs, apart)
             return
         tiles = choose_page_tiles(padded, data.dtype, q.device)
         part_kernel[(row_tiles * parts, kv_heads, len(requests))](
@@ -167,13 +183,13 @@ def page_attention(
         used: torch.Tensor,
         refs: torch.Tensor,
         requests: torch.Tensor,
-        parts: int,
+        programs: int,
         tiles: WarpTiles,
     ) -> None:
         from backend.ops.page_attention.warp_part import warp_part_kernel
 
         words = data.view(torch.int32)
-        warp_part_kernel[(parts, kv_heads, len(requests))](
+        warp_part_kernel[(programs, kv_heads)](
             q,
             words,
             words.view(torch.float32),
@@ -183,6 +199,7 @@ def page_attention(
             refs,
             requests,
             requests.stride(0),
+            len(requests),
             cos,
             sin,
             q.stride(0),
@@ -196,7 +213,6 @@ def page_attention(
             cos.stride(0),
             sin.stride(0),
             rows,
-            parts,
             ahead,
             width**-0.5 * math.log2(math.e),
             GROUP=group,
@@ -207,13 +223,17 @@ def page_attention(
             LEAST=_LEAST_PAGES,
             CODING=cells.coding,
             EACH=cells.each,
+            STAGES=tiles.stages,
+            LISTS=max(triton.next_power_of_2(len(requests)), _LISTS),
             num_warps=4,
             maxnreg=tiles.registers,
         )
 
     if packed is not None and packed_cells is not None:
-        read(packed.data, packed_cells, begins, packed.refs, packed.requests, ahead, ahead_apart)
-    read(data, plain, ends, lists.refs, lists.requests, own, own_apart)
+        most = max(packed.most_pages, 1)
+        pages = packed.refs, packed.requests, most
+        read(packed.data, packed_cells, begins, *pages, ahead, ahead_apart)
+    read(data, plain, ends, lists.refs, lists.requests, lists.most_pages, own, own_apart)
     merge_kernel[(rows, heads)](
         partial,
         marks,
@@ -262,7 +282,10 @@ def _cells(packed: PackedPages, width: int) -> _Cells:
 def parts_of(device: torch.device, programs: int, waves: int) -> int:
     """Parts of a list that give each multiprocessor `waves` programs, when a part takes `programs`
     of them."""
-    processors = _PROCESSORS_ELSEWHERE
-    if device.type == "cuda":
-        processors = torch.cuda.get_device_properties(device).multi_processor_count
-    return min(-(-waves * processors // programs), _MOST_PARTS)
+    return min(-(-waves * _processors(device) // programs), _MOST_PARTS)
+
+
+def _processors(device: torch.device) -> int:
+    if device.type != "cuda":
+        return _PROCESSORS_ELSEWHERE
+    return torch.cuda.get_device_properties(device).multi_processor_count

@@ -11,6 +11,9 @@ from backend.ops.tuning import tuned
 WARP_WIDTHS = (64, 128)
 """Head sizes that the kernel whose warps have tokens of their own is written for."""
 
+WARP_ROWS = 8
+"""Query rows (times heads of a group) that it serves at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class PageTiles:
@@ -29,16 +32,20 @@ class PageTiles:
 @dataclass(frozen=True, slots=True)
 class WarpTiles:
     """How the kernel whose warps have tokens of their own is cut up: programs of four warps that a
-    multiprocessor gets, as for `PageTiles`, the most registers of a thread, and the fewest pages of
-    lists that this kernel reads faster than the other one."""
+    multiprocessor gets (all lists' pages are shared out among them evenly, so it should be as many
+    as it holds at a time), the most registers of a thread, pages of a program's in shared memory at
+    a time, and the fewest pages of all lists together that it reads faster than the other one."""
 
     waves: int
     registers: int
+    stages: int
     least_pages: int
 
     def __post_init__(self) -> None:
-        if self.waves < 1 or self.least_pages < 1 or not 64 <= self.registers <= 255:
-            raise ValueError("waves and pages are 1 or more, registers 64 to 255")
+        if self.waves < 1 or self.least_pages < 1 or self.stages < 2:
+            raise ValueError("waves and pages are 1 or more, stages 2 or more")
+        if not 64 <= self.registers <= 255:
+            raise ValueError("a thread has 64 to 255 registers")
 
 
 def choose_page_tiles(width: int, dtype: torch.dtype, device: torch.device) -> PageTiles:
@@ -52,12 +59,12 @@ def choose_page_tiles(width: int, dtype: torch.dtype, device: torch.device) -> P
 
 
 def choose_warp_tiles(
-    width: int, dtype: torch.dtype, device: torch.device, most_pages: int
+    width: int, dtype: torch.dtype, device: torch.device, pages: int
 ) -> WarpTiles | None:
-    """As `choose_page_tiles` for that kernel, on lists of up to `most_pages`. None for a head size
-    that it is not made for, for lists that are too short for it, and for a card of a kind on which
-    it was never measured: nobody knows that it is right there."""
+    """As `choose_page_tiles` for that kernel, on lists of up to `pages` together. None for a head
+    size that it is not made for, for fewer pages than pay, and for a card of a kind on which it was
+    never measured: nobody knows that it is right there."""
     if width not in WARP_WIDTHS:
         return None
     tiles = tuned("page_attention_warps", width, dtype, device, WarpTiles, None)
-    return tiles if tiles is not None and most_pages >= tiles.least_pages else None
+    return tiles if tiles is not None and pages >= tiles.least_pages else None

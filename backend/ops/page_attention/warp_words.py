@@ -72,6 +72,53 @@ def float16_pairs(low, high):
     )
 
 
+@gluon.constexpr_function
+def _table_layout(words, each):
+    """As `key_layout`, with `each` numbers for a word."""
+    vector = vector_of(words, 4) * each
+    channels = words * each
+    places = [bit for bit in (1, 2, 4, 8, 16, 32, 64) if bit < channels]
+    return gl.DistributedLinearLayout(
+        [[0, bit] for bit in places if bit < vector]
+        + [[8, 0]]
+        + [[0, bit] for bit in places if bit >= 4 * vector],
+        [[0, vector], [0, 2 * vector], [1, 0], [2, 0], [4, 0]],
+        [[16, 0], [32, 0]],
+        [],
+        [64, channels],
+    )
+
+
+@gluon.jit
+def table_words(
+    cos, sin, cos_row, sin_row, ROW: gl.constexpr, HALF: gl.constexpr, CODING: gl.constexpr
+):
+    """Cosines and sines of a page's 64 places for `turned_keys`, both for two numbers, or pairs of
+    them, of a word."""
+    WORDS: gl.constexpr = ROW // 2
+    LAYOUT: gl.constexpr = _table_layout(WORDS, HALF // WORDS)
+    slot = gl.arange(0, 64, layout=gl.SliceLayout(1, LAYOUT))
+    channel = gl.arange(0, HALF, layout=gl.SliceLayout(0, LAYOUT))
+    cosines = gl.load(cos + (slot[:, None] * cos_row + channel[None, :]))
+    sines = gl.load(sin + (slot[:, None] * sin_row + (HALF + channel)[None, :]))
+    cos_0, cos_1 = _of_words(cosines, WORDS, CODING)
+    sin_0, sin_1 = _of_words(sines, WORDS, CODING)
+    return cos_0, cos_1, sin_0, sin_1
+
+
+@gluon.jit
+def _of_words(table, WORDS: gl.constexpr, CODING: gl.constexpr):
+    if CODING == "plain":
+        low, high = gl.split(gl.reshape(table, [64, WORDS, 2]))
+        first = low.to(gl.int32, bitcast=True)
+        second = high.to(gl.int32, bitcast=True)
+    else:
+        low, high = gl.split(gl.reshape(table, [64, WORDS, 2, 2]))
+        first, second = gl.split(float16_pairs(low, high))
+    KEYS: gl.constexpr = key_layout(WORDS)
+    return gl.convert_layout(first, KEYS, True), gl.convert_layout(second, KEYS, True)
+
+
 @gluon.jit
 def turned_keys(a, b, cos_0, cos_1, sin_0, sin_1, CODING: gl.constexpr, KIND: gl.constexpr):
     """Both halves of keys [64, words] turned by their place, [64, channels] of which the inner

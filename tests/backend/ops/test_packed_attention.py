@@ -99,7 +99,7 @@ BY_WARPS = {
     ),
     "eight rows": Case(16, 2, 128, ((1, ((0, 9),), (WHOLE,) * 6, ((0, 3),)),)),
 }
-WARPS = {"waves": 4, "registers": 255, "least_pages": 1}
+WARPS = {"waves": 4, "registers": 255, "stages": 3, "least_pages": 1}
 every_format = pytest.mark.parametrize("name", NAMES)
 
 

@@ -69,7 +69,7 @@ BY_WARPS = {
     "eight rows": Case(16, 2, 128, ((1, (*WHOLE, *WHOLE)), (1, ((0, 1),)), (1, ((7, 50), (0, 3))))),
     "seven rows": Case(7, 1, 64, ((1, (*WHOLE, (0, 63))), (1, ((60, 4), (0, 64))))),
 }
-WARPS = {"waves": 4, "registers": 255, "least_pages": 1}
+WARPS = {"waves": 4, "registers": 255, "stages": 3, "least_pages": 1}
 RUNS: list[tuple[str, int | None]] = [(name, parts) for name in CASES for parts in (1, 100)]
 RUNS += [("decoding a batch", None), ("decoding a batch", 3)]
 

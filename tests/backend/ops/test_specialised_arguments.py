@@ -16,7 +16,7 @@ CHANGING = {
     "hopper": (attention_kernel, {"key_rows", "per_block", "blocks"}),
     "packing": (pack._pack_kernel, {"rows", "extra_rows"}),
     "page lists": (part_kernel, {"rows", "parts", "ahead", "entry_row"}),
-    "page lists by warps": (warp_part_kernel, {"rows", "parts", "ahead", "entry_row"}),
+    "page lists by warps": (warp_part_kernel, {"rows", "asked", "ahead", "entry_row"}),
     "latent page lists": (latent_pages._part_kernel, {"all_rows"}),
     "scaled pages": (decode._scaled_kernel, {"tokens", "out_part"}),
     "four-bit pages": (decode._nibble_kernel, {"tokens", "out_part"}),

@@ -47,6 +47,7 @@ MAKERS = {
     "gated_unit": Warps,
     "few_rows_linear": LinearTiles,
     "some_rows_linear": LinearTiles,
+    "many_rows_linear": LinearTiles,
 }
 H200, H20 = Card("NVIDIA H200", (9, 0)), Card("NVIDIA H20", (9, 0))
 A100 = Card("NVIDIA A100-SXM4-80GB", (8, 0))
@@ -109,9 +110,8 @@ def test_the_h200_keeps_the_constants_that_were_measured_on_it(on_card: list[Car
     assert choose_hopper_tiles(128, half, CUDA) == HopperTiles(2, 128, 2, 168, 240)
     assert choose_page_tiles(64, half, CUDA) == PageTiles(2, 3, 16)
     assert choose_page_tiles(128, half, CUDA) == PageTiles(4, 3, 16)
-    assert choose_warp_tiles(128, half, CUDA, 65) == WarpTiles(8, 255, 65)
-    assert choose_warp_tiles(128, torch.uint8, CUDA, 1) == WarpTiles(8, 168, 1)
-    assert choose_warp_tiles(64, torch.uint8, CUDA, 1) == WarpTiles(8, 128, 1)
+    assert choose_warp_tiles(128, half, CUDA, 256) == WarpTiles(2, 255, 2, 256)
+    assert choose_warp_tiles(128, torch.uint8, CUDA, 256) == WarpTiles(3, 168, 2, 256)
 
 
 def test_what_was_not_measured_gets_the_safe_default(on_card: list[Card]) -> None:
@@ -119,8 +119,10 @@ def test_what_was_not_measured_gets_the_safe_default(on_card: list[Card]) -> Non
         assert choose_tiles(width, dtype, CUDA) == SAFE
         assert choose_hopper_tiles(width, dtype, CUDA) is None
     assert choose_page_tiles(256, torch.bfloat16, CUDA) == PageTiles(4, 1, 16)
-    # Short lists, other heads and cards of other kinds are for the kernel that reads all of them.
-    assert choose_warp_tiles(128, torch.bfloat16, CUDA, 64) is None
+    # Few pages, other heads and cards of other kinds are for the kernel that reads all of them.
+    assert choose_warp_tiles(128, torch.bfloat16, CUDA, 255) is None
+    assert choose_warp_tiles(128, torch.uint8, CUDA, 255) is None
+    assert choose_warp_tiles(64, torch.uint8, CUDA, 1000) is None
     assert choose_warp_tiles(80, torch.bfloat16, CUDA, 1000) is None
     assert choose_warp_tiles(128, torch.float32, CUDA, 1000) is None
     on_card.append(A100)

@@ -70,7 +70,7 @@ def test_the_codec_of_the_store_makes_the_same_pages(name: str) -> None:
 @pytest.mark.parametrize("name", page_codec.PACKED)
 def test_packed_pages_and_their_decoded_copies_hold_the_same(name: str) -> None:
     form = page_codec.PACKED[page_codec.PACKED.index(name)]  # type: ignore[arg-type]
-    case = packed_attention._case(SETUP, SMALL, form, 3, 192, timed=False)
+    case = packed_attention.make_case(SETUP, SMALL, form, 3, 192, timed=False)
     packed, plain = case.contenders
     assert off(by_reference(packed), case) == 0.0
     assert plain.peer

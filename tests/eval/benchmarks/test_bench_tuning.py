@@ -171,12 +171,15 @@ def test_every_op_with_candidates_keeps_what_is_in_use_first() -> None:
     assert (latents.op, latents.width) == ("latent_block_attention", 32)
     assert latents.candidates[0] == {"rows": 32, "keys": 32, "warps": 8, "stages": 1}
     assert "3 heads on latents of 24 and 10, float16" in latents.on
+    assert not list(page_attention.warp_tunables(setup, torch.bfloat16))
     # Outputs of q/k/v, of both products of the stream, of gate and up: three powers of two.
     layers = list(few_rows_linear.tunables(SETUP, torch.float16, 1))
-    assert [(one.op, one.width) for one in layers[::4]] == [
+    assert [(one.op, one.width) for one in layers[::6]] == [
         ("few_rows_linear", 64), ("few_rows_linear", 1024), ("few_rows_linear", 4096)
     ]  # fmt: skip
-    assert [one.op for one in layers[:4]] == ["few_rows_linear"] * 2 + ["some_rows_linear"] * 2
+    assert [one.op for one in layers[:6]] == [
+        f"{name}_rows_linear" for name in ("few", "some", "many") for _ in range(2)
+    ]
     assert [one.dtypes for one in layers[:2]] == [("bfloat16", "float16"), ("float8_e4m3fn",)]
     assert layers[3].candidates[0] == {"outputs": 32, "stages": 3}
     assert "tiny down 1100x60, 16 rows, weights in float8_e4m3fn" in layers[3].on
@@ -196,6 +199,9 @@ def test_candidates_run(place: str) -> None:
         compare(replace(one, candidates=(one.candidates[0], one.candidates[-1])))
     for one in page_attention.tunables(setup, torch.float16, page_attention.Lists(2, 130)):
         assert len({tuple(choice.items()) for choice in one.candidates}) == 36
+        compare(replace(one, candidates=(one.candidates[0], one.candidates[-1])))
+    for one in page_attention.warp_tunables(setup, torch.bfloat16, page_attention.Lists(2, 130)):
+        assert len({tuple(choice.items()) for choice in one.candidates}) in (18, 19)
         compare(replace(one, candidates=(one.candidates[0], one.candidates[-1])))
     odd = replace(setup, shapes=SETUP.shapes[1:])
     for one in few_rows_linear.tunables(odd, torch.float16, 200):

@@ -31,14 +31,15 @@ def cases(setup: Setup) -> Iterator[Case]:
     for shape in setup.shapes:
         for name in PACKED:
             for requests, tokens in _ODD:
-                yield _case(setup, shape, name, requests, tokens, timed=False)
+                yield make_case(setup, shape, name, requests, tokens, timed=False)
             for requests, tokens in _TIMED:
-                yield _case(setup, shape, name, requests, tokens, timed=True)
+                yield make_case(setup, shape, name, requests, tokens, timed=True)
 
 
-def _case(
+def make_case(
     setup: Setup, shape: ModelShape, name: FormatName, requests: int, tokens: int, *, timed: bool
 ) -> Case:
+    """Lists of so many packed tokens, whole pages in any order, and one token that asks."""
     dtype, width, form = torch.bfloat16, shape.head_dim, packed_format(name)
     generator = setup.generator(shape.heads, width, requests, tokens, PACKED.index(name))
     each = tokens // PAGE_TOKENS

@@ -25,6 +25,7 @@ from eval.benchmarks.kernels.tuning.loop import Tunable, tune
 TUNABLES: Mapping[str, Callable[[Setup, torch.dtype], Iterator[Tunable]]] = {
     "block_attention": block_attention.tunables,
     "page_attention": page_attention.tunables,
+    "page_attention_warps": page_attention.warp_tunables,
     "add_norm": row_ops.add_norms,
     "gated_unit": row_ops.gated_units,
     "latent_block_attention": latent_block_attention.tunables,
