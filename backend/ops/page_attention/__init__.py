@@ -3,7 +3,7 @@
 Keys come unrotated from the pool; each is rotated as it is read, at the position that it has in
 its list. The new tokens' own keys and values have been written to the pages at the end of the list.
 A list may have further pages in a packed format, which are decoded as they are read: that takes
-less memory and more time, so it needs `EngineConfig.packed_kernels`.
+less memory, but more time unless lists are long, so it needs `EngineConfig.packed_kernels`.
 """
 
 from __future__ import annotations
