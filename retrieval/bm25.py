@@ -48,6 +48,10 @@ class KeywordIndex:
         size, count = max(self._size, _LEAST_SIZE), self._counts.get(term, 0)
         return math.log1p((size - count + 0.5) / (count + 0.5))
 
+    def share(self, term: str) -> float:
+        """Share of the documents that hold the term, in [0, 1]."""
+        return self._counts.get(term, 0) / self._size if self._size else 0.0
+
     @property
     def is_short(self) -> bool:
         """Whether `steady_idf` differs from `idf`."""

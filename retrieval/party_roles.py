@@ -54,6 +54,11 @@ _SAME_ROLE: tuple[tuple[str, ...], ...] = (
 )
 """Names of the same role; the one asked for is looked for first."""
 
+_ROLE_WORDS = tuple(
+    re.compile("|".join(name if name[0] >= "\u3400" else rf"\b{name}(?:s|'s)?\b" for name in names))
+    for names in _SAME_ROLE
+)
+
 _DOCUMENT_EN = r"(?:agreement|contract|lease|loan|deed|licen[cs]e|note|policy|document|deal|order)"
 _ASKED_EN = re.compile(
     r"^\W*(?:please\s+)?(?:tell\s+(?:me|us)\s+)?"
@@ -101,6 +106,12 @@ def names_of(role: str) -> tuple[str, ...]:
     """The role itself and the names of roles that mean the same."""
     same = [name for names in _SAME_ROLE if role in names for name in names if name != role]
     return (role, *same)
+
+
+def roles_in(text: str) -> frozenset[int]:
+    """The roles that `text` names, as numbers that are the same for names of the same role."""
+    lower = text.lower()
+    return frozenset(place for place, pattern in enumerate(_ROLE_WORDS) if pattern.search(lower))
 
 
 def _introductions(name: str) -> re.Pattern[str]:

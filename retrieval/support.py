@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import replace
 
 from retrieval import chinese_support
 from retrieval.asked import holds
@@ -21,6 +22,7 @@ from retrieval.front import looks_like
 from retrieval.index import SearchIndex
 from retrieval.near import near
 from retrieval.party_roles import is_introduction
+from retrieval.plain_facts import is_answered
 from retrieval.query import Query, Unit
 from retrieval.stems import words
 from retrieval.types import Hit, Language, Sentence
@@ -37,6 +39,8 @@ questions that were left out, 0.5 refuses 0.791 of the unanswerable and 0.070 of
 refuses 0.813 and 0.077, 0.8 refuses 0.854 and 0.103, see docs/benchmarks/retrieval.md."""
 _CONTENT, _TITLE_CHARS = 0.5, 60
 """Weight from which on a word is asked about; the most characters of a title."""
+_EVERYWHERE = 0.4
+"""Share of the chunks from which on a name ("the Supplier") stands beside any figure."""
 _NEAR_SUPPORT = 0.6
 """Support of a quote that repeats the question or holds what it names (see `near`)."""
 
@@ -204,6 +208,14 @@ def _may_hold(index: SearchIndex, references: Sequence[str]) -> bool:
     return any(known(reference) or known(f"#{reference[1:]}") for reference in references)
 
 
+def _telling(index: SearchIndex, query: Query) -> Query:
+    """The question without the names that stand all over the document."""
+    common = {name for name in query.names if index.keywords.share(name) >= _EVERYWHERE}
+    names = tuple(name for name in query.names if name not in common)
+    units = tuple(unit for unit in query.units if unit.terms[0] not in common)
+    return replace(query, names=names, units=units)
+
+
 def judge(
     index: SearchIndex, query: Query, hits: Sequence[Hit], sentences: Sequence[Sentence]
 ) -> tuple[float, bool, str]:
@@ -234,6 +246,8 @@ def judge(
     if support >= THRESHOLD:
         return support, True, ""
     quotes = [index.text[one.start : one.end] for one in sentences[:3]]
-    if near(query, quotes) or _is_title_asked(query, quotes[0]):
+    if is_answered(index.text, query, sentences):
+        return _NEAR_SUPPORT, True, ""
+    if near(_telling(index, query), quotes) or _is_title_asked(query, quotes[0]):
         return _NEAR_SUPPORT, True, ""
     return support, False, "the closest clauses do not hold what the question asks for"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -112,13 +112,23 @@ def read_vocabulary(path: Path) -> Vocabulary:
         if unknown:
             raise RetrievalError(f"{path.name}: unknown keys {sorted(unknown)} in [{name}]")
         phrases = tuple(fold(phrase) for phrase in [*table.get("en", ()), *table.get("zh", ())])
-        cues = tuple(fold(cue) for cue in table.get("ask", ()))
+        cues = _for_either_name(fold(cue) for cue in table.get("ask", ()))
         concepts.append(
             Concept(name, phrases, cues, str(table.get("front", "")), table.get("share"))
         )
     stated = [(phrase, concept) for concept in concepts for phrase in concept.phrases]
     asked = [(cue, concept) for concept in concepts for cue in concept.cues]
     return Vocabulary(tuple(concepts), PhraseTable(stated), PhraseTable(stated + asked))
+
+
+def _for_either_name(cues: Iterable[str]) -> tuple[str, ...]:
+    """The cues, and those that speak of the agreement or contract by its other name too."""
+    found: dict[str, None] = {}
+    for cue in cues:
+        found[cue] = None
+        for name, other in (("agreement", "contract"), ("contract", "agreement")):
+            found[re.sub(rf"\b{name}\b", other, cue)] = None
+    return tuple(found)
 
 
 @lru_cache(maxsize=1)

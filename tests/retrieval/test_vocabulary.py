@@ -41,6 +41,16 @@ def test_both_languages_meet_in_one_concept(english: str, chinese: str, concept:
     assert concept in stated(chinese)
 
 
+def test_what_is_asked_of_the_agreement_may_be_asked_of_the_contract() -> None:
+    for question in ("How long does the contract last?", "How long does the agreement last?"):
+        assert "term" in {concept.name for concept in read_question(question).concepts}
+
+
+def test_a_lease_without_a_rent_does_not_speak_of_one() -> None:
+    assert "rent" not in stated("The tenant keeps the premises clean. 承租人保持房屋清洁")
+    assert "rent" in stated("The tenant pays a rent") and "rent" in stated("租金每月五百元")
+
+
 def test_cues_count_in_questions_only() -> None:
     assert "termination" not in stated("walk away")
     asked = read_question("Can we walk away from the deal?")

@@ -1,0 +1,195 @@
+"""Plain questions of daily work are answered by the sentence that says it in a contract's words,
+and by no sentence that says it of something else."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pytest
+
+from retrieval.chunk import split
+from retrieval.clauses import outline
+from retrieval.index import SearchIndex
+from retrieval.plain_facts import answering
+from retrieval.plan import find_evidence
+from retrieval.query import read_question
+from retrieval.types import Document, DocumentPage, Language
+
+BREWERY = """BREWING AGREEMENT
+
+This Brewing Agreement is made on 11 February 2023 between Tarn Brewing Ltd (the "Brewer") and
+Holm Inns plc (the "Customer").
+
+1. Beer
+1.1 The Brewer brews beer for the Customer and delivers it in barrels. The Customer appoints the
+Brewer on a non-exclusive basis.
+1.2 The Customer bears the carriage and the insurance of the barrels.
+
+2. Money
+2.1 The price of a barrel is GBP 95. From the second year on, the Brewer is entitled to raise the
+price of a barrel once a year by up to four per cent.
+2.2 A brewer's helper is paid GBP 21 per hour.
+
+3. Rights
+3.1 Recipes, labels and other intellectual property made for the Customer belong to the Customer.
+3.2 Each party shall hold in confidence what the other calls confidential, and for five years after
+the end of this Agreement.
+
+4. Liability
+The liability of the Brewer is limited to GBP 70,000 for each year.
+
+5. End
+5.1 The Customer may terminate this Agreement on ninety days' written notice.
+5.2 A party may terminate this Agreement at once where the other is in breach of it.
+
+6. General
+6.1 No change of this Agreement binds a party unless it is in writing and signed by both.
+6.2 Scots law applies to this Agreement.
+"""
+BARE = """BREWING AGREEMENT
+
+This Brewing Agreement is made on 11 February 2023 between Tarn Brewing Ltd (the "Brewer") and
+Holm Inns plc (the "Customer").
+
+1. Beer
+1.1 The Brewer brews beer for the Customer and delivers it in barrels.
+1.2 The Brewer warrants that it owns the copyright in its labels and infringes no other.
+
+2. Money
+2.1 The price of a barrel is GBP 95. A late payment bears interest at a rate that rises by two per
+cent each month.
+2.2 The Brewer's liability insurance is limited to GBP 5,000 for each claim.
+
+3. End
+3.1 If the Customer fails to pay, the Brewer may terminate this Agreement on ten days' notice.
+3.2 The Brewer shall comply with the laws on beer.
+"""
+SHOP = """店铺租赁合同
+
+出租人：白桦置业有限公司
+承租人：林小雨
+
+一、店铺位于星湖路9号，用于经营花店。
+二、租金每月五千元，第二年起租金每年递增4%。
+三、出租人的赔偿责任以三个月租金为限。
+四、出租人可以向承租人出借人民币二万元用于装修。
+"""
+
+
+@lru_cache
+def index_of(text: str, language: Language) -> SearchIndex:
+    clauses = outline(text)
+    document = Document(text, (DocumentPage(1, 0, len(text)),), "d", "text/plain", language)
+    return SearchIndex.build(text, split(document, clauses), clauses)
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "question", "words"),
+    [
+        (BREWERY, "en", "By how much can the prices go up?", "four per cent"),
+        (BREWERY, "en", "Who owns the intellectual property?", "belong to the Customer"),
+        (BREWERY, "en", "What law governs?", "Scots law"),
+        (BREWERY, "en", "What is the cap on the Brewer's liability?", "70,000"),
+        (BREWERY, "en", "How can we get out of the contract?", "ninety days"),
+        (BREWERY, "en", "What happens if one side breaches?", "in breach"),
+        (BREWERY, "en", "Can the contract be changed by email?", "in writing and signed"),
+        (BREWERY, "en", "What must be kept confidential?", "in confidence"),
+        (BREWERY, "en", "How long does confidentiality last?", "five years"),
+        (BREWERY, "en", "Who pays for shipping and insurance?", "carriage"),
+        (BREWERY, "en", "What is the hourly rate?", "21 per hour"),
+        (BREWERY, "en", "Is there an exclusivity clause?", "non-exclusive basis"),
+        (BREWERY, "en", "When was the contract signed?", "11 February"),
+        (SHOP, "zh", "租金会涨吗？", "递增4%"),
+        (SHOP, "zh", "店铺在哪里？", "星湖路"),
+        (SHOP, "zh", "店铺用来做什么？", "花店"),
+        (SHOP, "zh", "出租人最多赔多少？", "三个月租金为限"),
+    ],
+)
+def test_it_is_answered_by_the_sentence_that_says_it(
+    text: str, language: Language, question: str, words: str
+) -> None:
+    evidence = find_evidence(index_of(text, language), question)
+    assert evidence.answerable
+    first = evidence.sentences[0]
+    assert words in text[first.start : first.end]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "By how much can the prices go up?",
+        "Who owns the intellectual property?",
+        "What law governs?",
+        "What is the cap on the Brewer's liability?",
+        "Can we terminate for convenience?",
+        "Can the contract be changed by email?",
+        "How long does confidentiality last?",
+        "Who pays the taxes?",
+        "What is the hourly rate?",
+        "Is there an exclusivity clause?",
+        "By how much can the rent go up?",
+    ],
+)
+def test_what_is_said_of_something_else_answers_nothing(question: str) -> None:
+    assert not find_evidence(index_of(BARE, "en"), question).answerable
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "answers"),
+    [
+        ("By how much can the rent go up?", "The rent goes up by 2 per cent a year.", True),
+        ("By how much can the rent go up?", "The price goes up by 2 per cent a year.", False),
+        ("Who owns the software?", "All software belongs to the Client.", True),
+        ("Who owns the software?", "All designs belong to the Client.", False),
+        (
+            "What is the cap on the Buyer's liability?",
+            "The liability of the Seller is limited to EUR 9,000.",
+            False,
+        ),
+        (
+            "What is the cap on the Buyer's liability?",
+            "The liability of either party is limited to EUR 9,000.",
+            True,
+        ),
+        (
+            "What is the liability cap?",
+            "Liability includes but is not limited to EUR 9,000 for costs.",
+            False,
+        ),
+        (
+            "Can the supplier terminate for convenience?",
+            "The Purchaser may terminate on 30 days' notice.",
+            False,
+        ),
+        (
+            "Can the buyer terminate for convenience?",
+            "The Purchaser may terminate on 30 days' notice.",
+            True,
+        ),
+        ("乙方的责任上限是多少？", "甲方的赔偿责任以合同总价为限。", False),
+        ("乙方的责任上限是多少？", "乙方的赔偿责任以合同总价为限。", True),
+        ("租金每年涨多少？", "逾期支付租金的，违约金每日提高1%。", False),
+    ],
+)
+def test_the_thing_and_the_party_asked_for_must_be_meant(
+    question: str, sentence: str, answers: bool
+) -> None:
+    judged = answering(read_question(question))
+    assert judged is not None
+    assert judged(sentence) is answers
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Is intellectual property owned jointly?",
+        "Who owns the intellectual property created under the contract?",
+        "What is excluded from the liability cap?",
+        "What is the delivery date?",
+        "合同总价是多少？",
+        'Highlight the parts (if any) of this contract related to "Cap On Liability" that should '
+        "be reviewed by a lawyer. Details: Does the contract include a cap on liability?",
+    ],
+)
+def test_other_questions_are_left_as_they_are(question: str) -> None:
+    assert answering(read_question(question)) is None
