@@ -190,7 +190,10 @@ class AnswerRuns:
             self._waiting.add(run)
             # All: the janitor waits here as well, and might be the one that is woken.
             self._changed.notify_all()
-            hurried = [one for one in self._served if self._crowded(one.owner)]
+            # Who stays is to be told what changed, which is not that others came.
+            hurried = [
+                one for one in self._served if not one.until_read and self._crowded(one.owner)
+            ]
         for one in hurried:
             self._shorten(one)
         return True

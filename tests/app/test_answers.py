@@ -378,9 +378,10 @@ def test_a_document_deleted_while_it_was_loaded_does_not_come_back(notebook: Not
     assert isinstance(run.outcome, AnswerFailed) and run.outcome.code == "not_found"
 
 
+@pytest.mark.parametrize("until_read", [False, True])
 @pytest.mark.parametrize(("attends_pages", "expected"), [(True, [0, 1, 0]), (False, [0, 0, 0])])
 def test_no_answer_is_worded_while_as_many_wait_as_are_answered(
-    make: Make, attends_pages: bool, expected: list[int]
+    make: Make, attends_pages: bool, expected: list[int], until_read: bool
 ) -> None:
     over, told = threading.Event(), []
 
@@ -391,12 +392,13 @@ def test_no_answer_is_worded_while_as_many_wait_as_are_answered(
         yield AnswerCompleted(ANSWER)
 
     runs = make(worded, workers=1, attends_pages=attends_pages)
-    asked = [runs.start(QUESTION)]
+    asked = [runs.start(dataclasses.replace(QUESTION, until_read=until_read))]
     deadline = time.monotonic() + 10
     while not told and time.monotonic() < deadline:
         time.sleep(0.01)
     asked += [runs.start(QUESTION) for _ in range(2)]
-    assert asked[0].brief.is_set() is attends_pages, "its wording ends when the others come"
+    # Its wording ends when the others come, unless it stays and would be said to have changed.
+    assert asked[0].brief.is_set() is (attends_pages and not until_read)
     over.set()
     assert all(run.wait(10) for run in asked)
     assert told == expected
