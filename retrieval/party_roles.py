@@ -197,6 +197,16 @@ def is_introduction(index: SearchIndex, query: Query, sentences: Sequence[Senten
     return bool(named) and named[0].start == sentences[0].start
 
 
+def absent_role(index: SearchIndex, query: Query) -> str:
+    """The role asked for, where it is a usual one and the document names it nowhere, by none of its
+    names; else empty."""
+    role = asked_role(query.text)
+    if not any(role in names for names in _SAME_ROLE):
+        return ""
+    text = index.text.lower()
+    return "" if any(name in text for name in names_of(role)) else role
+
+
 def in_front(index: SearchIndex, query: Query, ranked: Sequence[Sentence]) -> tuple[Sentence, ...]:
     """The ranked sentences, behind the `introductions` where the question has some."""
     named = introductions(index, query)

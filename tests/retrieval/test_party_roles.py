@@ -116,6 +116,19 @@ def test_a_role_that_nobody_has_is_refused(text: str, language: Language, questi
     assert not find_evidence(index_of(text, language), question).answerable
 
 
+@pytest.mark.parametrize(
+    ("question", "absent"),
+    [("Who is the landlord?", ("landlord",)), ("Who is the customer?", ("customer",))],
+)
+def test_a_usual_role_that_stands_nowhere_is_said_to_be_absent(
+    question: str, absent: tuple[str, ...]
+) -> None:
+    text = STORAGE.replace("in a dry room", "on its premises")
+    evidence = find_evidence(index_of(text, "en"), question)
+    assert not evidence.answerable
+    assert evidence.absent == absent
+
+
 def test_a_line_to_sign_on_introduces_nobody() -> None:
     lines = LEASE.splitlines(keepends=True)
     unnamed = "".join(line for line in lines if not line.startswith(("LANDLORD: Q", "TENANT: O")))

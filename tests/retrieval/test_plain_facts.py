@@ -166,6 +166,17 @@ def test_what_is_said_of_something_else_answers_nothing(question: str) -> None:
             "The Purchaser may terminate on 30 days' notice.",
             True,
         ),
+        (
+            "Can the contract be changed by email?",
+            "This Agreement may be amended only by a written instrument.",
+            True,
+        ),
+        (
+            "Can the contract be changed by email?",
+            "Distributor shall give written notice of any change in the ownership of Distributor "
+            "under this Agreement.",
+            False,
+        ),
         ("乙方的责任上限是多少？", "甲方的赔偿责任以合同总价为限。", False),
         ("乙方的责任上限是多少？", "乙方的赔偿责任以合同总价为限。", True),
         ("租金每年涨多少？", "逾期支付租金的，违约金每日提高1%。", False),
