@@ -44,8 +44,8 @@ class EngineConfig:
     docs/benchmarks/ttft-h200.md). `kv_format` is that of the pages, in memory and on disk (see
     docs/benchmarks/kv-formats.md); sinks, the question and the answer stay as they were computed.
     With `packed_kernels` attention on a GPU reads pages of fp8, int8 and int4 as they are, which
-    takes less memory; without, which is faster (docs/benchmarks/kernels-h200.md), they are decoded
-    when a context opens.
+    takes less memory; without, which is faster unless contexts are long
+    (docs/benchmarks/kernels-h200.md), they are decoded when a context opens.
     One step in `step_every` of each kind is measured (see `backend.step_clock`), 0 measures none,
     None is every step on a CPU and none on a GPU.
     `first_come` serves documents and questions strictly in order of arrival, for benchmarks.

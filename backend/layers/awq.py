@@ -3,7 +3,8 @@
 Source: Lin et al., AWQ (arXiv 2306.00978); packing as in AutoAWQ's "gemm" version. The weights are
 made dense at each use, a stretch of outputs at a time, so they take a quarter of the memory of 16
 bit and more time: the product itself is the same, and what is unpacked is written and read once
-more. Plain torch, which is the specification of any faster kernel; it has not run on a GPU yet.
+more. Plain torch, which is the specification of any faster kernel; its speed on a GPU is not
+measured.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def block_attention(
     with a power of two as its scale, so that no row is rounded otherwise because of another; not
     with "hopper". Where the GPU multiplies e4m3, a weight of the softmax is rounded to it too, and
     the sums of one tile are those of its tensor cores, which have fewer bits than float32 on
-    Hopper; from tile to tile they are float32. It has not run on a GPU yet, and nothing uses it.
+    Hopper; from tile to tile they are float32. Nothing uses it: its speed is not measured.
     """
     _check(q, k, v, plan, extra, cos, sin)
     if impl == "reference":
