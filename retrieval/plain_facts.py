@@ -22,8 +22,8 @@ _PLAIN_CHARS = 120
 """A longer question is no plain one: it is judged by all of its words."""
 _LOOKED_AT = 5
 """Of the ranked sentences, how many may answer."""
-
-
+_SURE = 0.5
+"""Likelihood from which on the first sentence stays the first."""
 _EVERY_PARTY = re.compile(
     r"\b(?:either|each|neither|any|a|no|one|the\s+other)\s+party\b|\bparties\b|双方|任何?一方|各方",
     re.IGNORECASE,
@@ -50,9 +50,9 @@ def answering(query: Query) -> Callable[[str], bool] | None:
 
 def answering_first(text: str, query: Query, ranked: Sequence[Sentence]) -> tuple[Sentence, ...]:
     """The ranked sentences, before them the first of those that answer a question of a known kind,
-    as far as it stands among the best."""
+    as far as it stands among the best and the first is not sure to answer."""
     answers = answering(query)
-    if answers is None:
+    if answers is None or (ranked and (ranked[0].likely or 0.0) >= _SURE):
         return tuple(ranked)
     for place, one in enumerate(ranked[:_LOOKED_AT]):
         if answers(text[one.start : one.end]):

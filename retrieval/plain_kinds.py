@@ -39,13 +39,15 @@ _SUM = r"\b(?:price|fee|rent|charge|tariff)s?\b"
 _RISE = r"\b(?:increas|rais|escalat|adjust|index|uplift|revis|goes?\s+up|going\s+up|rises?\b|risen)"
 _OWNED = (
     r"\b(?:owns?|owned|ownership|belongs?|vests?|vested|sole\s+(?:and\s+exclusive\s+)?property"
-    r"|exclusive\s+property|property\s+of|remains?\s+the\s+property|works?\s+made\s+for\s+hire|keeps?|retains?"
+    r"|exclusive\s+property|property\s+of|(?:remains?|stays?)\s+the\s+property|works?\s+made\s+for\s+hire|keeps?|retains?"
     r"|right,?\s+title)\b"
 )
 _MIND = (
     r"\b(?:intellectual\s+property|inventions?|patents?|copyrights?|work\s+product|know-?how|designs?"
     r"|source\s+code|software|deliverables)\b"
 )
+_MADE = r"\b(?:drawings?|reports?|data|records?|tooling|tools|mou?lds?)\b"
+_CONTRACT = r"(?:agreement|contract|lease)"
 # Joint rights and what a contract has still to create are other matters, and so is what a cap
 # leaves out.
 _NOT_JOINT = r"^(?!.*\b(?:joint|shared|both|created|developed)).*"
@@ -109,6 +111,45 @@ KINDS = (
             _wording(r"\binventions?\b"),
         ),
     ),
+    Kind(
+        _wording(rf"\bwho\s+(?:will\s+)?(?:owns?|has|keeps|gets)\b[^?]{{0,30}}{_MADE}"),
+        _wording(rf"{_OWNED}[^;.]{{0,160}}{_MADE}", rf"{_MADE}[^;.]{{0,160}}{_OWNED}"),
+        (),
+        _wording(r"\binfring|\bwarrant|\brepresents\b|\bindemnif|\bmeans\b|\bif\b|\bnothing\b"),
+        (
+            _wording(r"\bdrawings?\b"),
+            _wording(r"\breports?\b"),
+            _wording(r"\bdata\b"),
+            _wording(r"\brecords?\b"),
+            _wording(r"\b(?:tooling|tools|mou?lds?)\b"),
+        ),
+    ),
+    # How long the contract runs, and whether it goes on by itself.
+    Kind(
+        _wording(
+            rf"\bhow\s+long\b[^?]{{0,20}}\b{_CONTRACT}\b(?:[^?]{{0,12}}\b(?:last|run|in\s+force|valid)\b|\W*$)",
+            rf"\bwhen\s+does\b[^?]{{0,12}}\b{_CONTRACT}\s+(?:end|expire)",
+        ),
+        _wording(
+            rf"\b(?:{_CONTRACT}|term)\b[^;.]{{0,100}}"
+            r"\b(?:lasts?|runs?|continues?|remains?|in\s+force|expires?|ends?)\b[^;.]{0,80}"
+            r"\b(?:years?|months?|[12]\d{3})\b"
+        ),
+        ("duration", "date"),
+        _wording(r"\bconfiden|\bsurviv|\bafter\s+(?:the\s+)?(?:end|expir|terminat)|\binsurance\b"),
+    ),
+    Kind(
+        _wording(
+            rf"\b{_CONTRACT}\b[^?]{{0,16}}\b(?:renew|extend)", r"\bautomatic\w*\s+(?:renew|exten)"
+        ),
+        _wording(
+            r"\bautomatic\w*\s+(?:renew|exten|continu)",
+            r"\b(?:renew|exten|continu)\w*\s+automatic",
+            r"\bunless\b[^;.]{0,80}\bnotice\b[^;.]{0,80}\b(?:goes\s+on|continu|renew|extend|prolong)",
+        ),
+        (),
+        _wording(r"\binsurance\b|\blicen[cs]es?\b|\bletter\s+of\s+credit\b"),
+    ),
     # Which law governs.
     Kind(
         _wording(
@@ -131,7 +172,8 @@ KINDS = (
         ),
         _wording(
             r"\bliab\w+[^;]{0,220}(?:(?<!not\s)\blimited\s+(?:\w+\s+){0,5}to\b|\bnot\s+exceed|\bexceed|\bcapped"
-            r"|\bno\s+more\s+than|\bgreater\s+of|\blesser\s+of)"
+            r"|\bno\s+more\s+than|\bgreater\s+of|\blesser\s+of)",
+            r"\bliable\b[^;.]{0,120}\bup\s+to\b",
         ),
         ("amount", "percent"),
         _wording(r"\binsurance\b|\bdeductible\b|\bwithout\s+limit"),
@@ -261,6 +303,28 @@ KINDS = (
     Kind(
         _wording(r"(?:房子|房屋|商铺|店铺|场地|厂房|仓库|租赁物)[^?]{0,3}在(?:哪|什么地方)"),
         _wording(r"位于|坐落"),
+    ),
+    # The whole price, where it is delivered, and who decides disputes.
+    Kind(
+        _wording(
+            r"[一总]共(?:要)?(?:付|花|是)?多少(?:钱|元)?(?!天|人|台)|总价(?:款)?(?:是|为)?多少"
+            r"|合同(?:总)?(?:金额|价款|总?价)(?:是|为)?多少"
+        ),
+        _wording(
+            r"(?:[共合总]计|总价款?|总金?额|总值|合同价款)[^;；。]{0,16}?(?:[\d零一二三四五六七八九十百千万壹贰叁肆伍陆柒捌玖拾佰仟,.]+\s?(?:美?元|圆))"
+        ),
+        ("amount",),
+        _wording(r"违约金|罚款|不超过|赔偿|保证金"),
+    ),
+    Kind(
+        _wording(r"(?:运|送|交)(?:货)?(?:到|至|去)(?:哪|什么地方)|在哪里?交货|交货地点"),
+        _wording(r"[运送](?:货)?(?:至|到|抵)[\u4e00-\u9fff]|交货地点(?:为|是|:)\s?[\u4e00-\u9fff]"),
+        (),
+        _wording(r"违约金|逾期|错发"),
+    ),
+    Kind(
+        _wording(r"(?:争议|纠纷)(?:怎么|如何|由谁|在哪)|打官司"),
+        _wording(r"(?:争议|纠纷|争执)[^。]{0,80}(?:仲裁|法院|起诉|诉讼)"),
     ),
     # Pay by the hour.
     Kind(
