@@ -47,8 +47,9 @@ def validate_sampling(params: SamplingParams) -> None:
 
 
 class Sampler:
-    """One request's sampler, with its own random numbers: the same seed gives the same tokens
-    whatever runs beside it, on any device.
+    """One request's sampler, with its own random numbers: the same seed and logits give the same
+    tokens whatever runs beside it. On a GPU other kernels may serve larger steps, so that logits
+    are the same up to rounding.
 
     Order: repetition penalty, temperature, top-k, top-p (of what top-k left).
     """

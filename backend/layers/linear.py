@@ -159,7 +159,7 @@ class Fp8Linear:
 
 def head_rows(form: LinearFormat, few_rows: FewRows) -> FewRows:
     """What a head in 16 bits takes of a model whose layers are of this form: the kernel wherever
-    FP8 layers take it. Then no product of a step depends on how many rows it has."""
+    FP8 layers take it."""
     return "all" if (form, few_rows) == ("fp8", "fp8") else few_rows
 
 

@@ -14,6 +14,10 @@ WARP_WIDTHS = (64, 128)
 WARP_ROWS = 8
 """Query rows (times heads of a group) that it serves at most."""
 
+LEAST_PAGES = 256
+"""Of all lists together, on a card where it was not measured with fewer: on an H200 it loses with
+32 and wins with 512 (docs/benchmarks/kernels-h200.md)."""
+
 
 @dataclass(frozen=True, slots=True)
 class PageTiles:

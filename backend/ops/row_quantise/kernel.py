@@ -45,6 +45,10 @@ def _quantise_kernel(
 
 @triton.jit
 def quantised(exact, LARGEST: tl.constexpr):
-    """A row in float32 as multiples of its scale, at most LARGEST, and the scale."""
-    step = tl.maximum(tl.max(tl.abs(exact), 0), 1e-12) / LARGEST
-    return tl.minimum(tl.maximum(exact / step, -LARGEST), LARGEST), step
+    """A row in float32 as multiples of its scale, at most LARGEST, and the scale. A row with
+    something that is no number has a scale that is none, since no code says so."""
+    faults = tl.sum((exact != exact).to(tl.int32), 0)
+    clean = tl.where(exact == exact, exact, 0.0)
+    step = tl.maximum(tl.max(tl.abs(clean), 0), 1e-12) / LARGEST
+    small = tl.minimum(tl.maximum(clean / step, -LARGEST), LARGEST)
+    return small, tl.where(faults > 0, float("nan"), step)

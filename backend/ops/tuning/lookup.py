@@ -64,8 +64,8 @@ def tuned(
         return make(**entry.choice)
     except (TypeError, ValueError) as error:
         raise BackendError(
-            f"A tuning table has {dict(entry.choice)} for {op} at width {width} ({error}): remove "
-            "it, or make it again with `fineprint bench kernels --tune`"
+            f"A tuning table in {_places()} has {dict(entry.choice)} for {op} at width {width} "
+            f"({error}): remove it, or make it again with `fineprint bench kernels --tune`"
         ) from error
 
 
@@ -92,6 +92,10 @@ def find_entry(op: str, width: int, dtype: torch.dtype, card: Card) -> Entry | N
     same = [entry for known, entry in fitting if known.name == card.name]
     alike = [entry for known, entry in fitting if known.capability == card.capability]
     return next(iter((*same, *alike)), None)
+
+
+def _places() -> str:
+    return " or ".join(str(folder) for folder in (*_own, SHIPPED))
 
 
 @cache

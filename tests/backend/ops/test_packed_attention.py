@@ -24,11 +24,11 @@ from backend.ops.page_attention import (
     page_attention,
     page_lists,
 )
-from backend.ops.tuning import trying
 from kvstore.formats import FormatName, page_format
 from kvstore.formats.packed import PackedFormat
 from kvstore.pool import PagePool
 from kvstore.types import PAGE_TOKENS, KVShape, PageRef, PageTable
+from tests.backend.ops.warp_launches import by_warps
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 # The interpreter gets bf16 products wrong without a word (triton 3.7), so it is given float16.
@@ -99,7 +99,6 @@ BY_WARPS = {
     ),
     "eight rows": Case(16, 2, 128, ((1, ((0, 9),), (WHOLE,) * 6, ((0, 3),)),)),
 }
-WARPS = {"waves": 4, "registers": 255, "stages": 3, "least_pages": 1}
 every_format = pytest.mark.parametrize("name", NAMES)
 
 
@@ -224,31 +223,31 @@ def test_triton_does_not_hide_a_fault(name: FormatName, device: str) -> None:
     assert out.isfinite().all()
 
 
-by_warps = pytest.mark.parametrize("name", ["fp8_tokens32", "fp8_token_head", "int8"])
+warp_formats = pytest.mark.parametrize("name", ["fp8_tokens32", "fp8_token_head", "int8"])
 
 
 @pytest.mark.gpu
-@by_warps
+@warp_formats
 @pytest.mark.parametrize("parts", [1, 2, None])
 @pytest.mark.parametrize("case", BY_WARPS)
 def test_warps_equal_reference(
     case: str, parts: int | None, name: FormatName, device: str, poisoned: None
 ) -> None:
     inputs = make(BY_WARPS[case], name, torch.bfloat16, device)
-    with trying("page_attention_warps", WARPS):
+    with by_warps("int8" if name == "int8" else "fp8"):
         out = inputs.run("triton", parts)
     assert error(out, inputs.run("reference")) < LIMITS[torch.bfloat16]
 
 
 @pytest.mark.gpu
-@by_warps
+@warp_formats
 def test_warps_do_not_hide_a_fault(name: FormatName, device: str) -> None:
     inputs = make(CASES["decoding a batch"], name, torch.bfloat16, device)
     page = inputs.made[0][1].refs[1].page
     kv = torch.randn((2, PAGE_TOKENS, 2, 64)).to(device)
     kv[0, 9, 1, 3] = torch.nan
     inputs.packed.write((page,), LAYER, kv[0], kv[1])
-    with trying("page_attention_warps", WARPS):
+    with by_warps("int8" if name == "int8" else "fp8"):
         out = inputs.run("triton", 2)
     assert out[0, 3:].isnan().all()
     out[0, 3:] = 0
@@ -256,7 +255,7 @@ def test_warps_do_not_hide_a_fault(name: FormatName, device: str) -> None:
 
 
 @pytest.mark.gpu
-@by_warps
+@warp_formats
 def test_warps_read_values_that_float16_cannot_hold(name: FormatName, device: str) -> None:
     inputs = make(BY_WARPS["two rows"], name, torch.bfloat16, device)
     for ref in inputs.made[0][1].refs:
@@ -264,7 +263,7 @@ def test_warps_read_values_that_float16_cannot_hold(name: FormatName, device: st
         kv[1] *= 1e-7
         kv[1, ::3] *= 1e-3
         inputs.packed.write((ref.page,), LAYER, kv[0], kv[1])
-    with trying("page_attention_warps", WARPS):
+    with by_warps("int8" if name == "int8" else "fp8"):
         out = inputs.run("triton", 2)
     assert error(out, inputs.run("reference")) < LIMITS[torch.bfloat16]
 

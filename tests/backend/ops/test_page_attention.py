@@ -17,9 +17,9 @@ import torch
 
 from backend.ops.page_attention import Implementation, PageLists, page_attention, page_lists
 from backend.ops.prefix_attention import prefix_attention
-from backend.ops.tuning import trying
 from kvstore.pool import PagePool
 from kvstore.types import PAGE_TOKENS, KVShape, PageRef, PageTable
+from tests.backend.ops.warp_launches import by_warps
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 # The interpreter gets bf16 products wrong without a word (triton 3.7), so it is given float16.
@@ -69,7 +69,6 @@ BY_WARPS = {
     "eight rows": Case(16, 2, 128, ((1, (*WHOLE, *WHOLE)), (1, ((0, 1),)), (1, ((7, 50), (0, 3))))),
     "seven rows": Case(7, 1, 64, ((1, (*WHOLE, (0, 63))), (1, ((60, 4), (0, 64))))),
 }
-WARPS = {"waves": 4, "registers": 255, "stages": 3, "least_pages": 1}
 RUNS: list[tuple[str, int | None]] = [(name, parts) for name in CASES for parts in (1, 100)]
 RUNS += [("decoding a batch", None), ("decoding a batch", 3)]
 
@@ -166,7 +165,7 @@ def test_warps_equal_reference(
     name: str, parts: int | None, dtype: torch.dtype, device: str
 ) -> None:
     inputs = make(BY_WARPS[name], dtype, device)
-    with trying("page_attention_warps", WARPS):
+    with by_warps("plain"):
         out = inputs.run("triton", parts)
     assert error(out, inputs.run("reference")) < LIMITS[dtype]
 

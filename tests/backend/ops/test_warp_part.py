@@ -7,11 +7,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import triton
-from triton.backends.compiler import GPUTarget
-from triton.experimental.gluon._runtime import GluonASTSource
-
-from backend.ops.page_attention.warp_part import warp_part_kernel
 
 POINTERS = {
     "data": "i32",
@@ -40,6 +35,13 @@ def test_compiles_without_moving_what_was_read(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # It is there on Linux only.
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.experimental.gluon._runtime import GluonASTSource
+
+    from backend.ops.page_attention.warp_part import warp_part_kernel
+
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     constants = {"GROUP": 4, "HEADS": 32, "WIDTH": width, "ROWS": 8, "PAGE": 64, "LEAST": 2}
     constants |= {"CODING": coding, "EACH": True, "STAGES": 3, "LISTS": 32}

@@ -11,6 +11,7 @@ from itertools import product
 import torch
 
 from backend.ops.page_attention.tiles import (
+    LEAST_PAGES,
     WARP_ROWS,
     WARP_WIDTHS,
     WarpTiles,
@@ -70,10 +71,14 @@ def warp_tunables(
     setup: Setup, dtype: torch.dtype, lists: Lists | None = None
 ) -> Iterator[Tunable]:
     """For each head size of the shapes for which that kernel is made, one for plain pages and one
-    for those of fp8; none off a GPU, where that kernel does not run. How short lists may be for it
-    stays as it is."""
+    for those of fp8; none off a GPU, on those before compute capability 8.0 and for other numbers
+    than of 16 bits, where that kernel does not run. How short lists may be for it stays as it
+    is."""
     lists = lists or Lists()
-    if setup.device.type != "cuda":
+    if setup.device.type != "cuda" or dtype.itemsize != 2:
+        return
+    capability = torch.cuda.get_device_capability(setup.device)
+    if capability < (8, 0):
         return
     widths = {shape.head_dim: shape for shape in reversed(setup.shapes)}
     for width, shape in sorted(widths.items()):
@@ -82,7 +87,7 @@ def warp_tunables(
         small = make_case(setup, shape, dtype, 3, 111, 1, timed=False)
         large = make_case(setup, shape, dtype, lists.count, lists.tokens, 1, timed=False)
         yield _warp_tunable(setup, width, dtype, dtypes_of(dtype), small, large)
-        if torch.cuda.get_device_capability(setup.device) >= (8, 9):
+        if capability >= (8, 9):
             yield _of_packed(setup, shape, lists)
 
 
@@ -99,7 +104,7 @@ def _warp_tunable(
     setup: Setup, width: int, dtype: torch.dtype, dtypes: tuple[str, ...], small: Case, large: Case
 ) -> Tunable:
     tiles = choose_warp_tiles(width, dtype, setup.device, _ANY_LENGTH)
-    in_use = asdict(tiles or WarpTiles(waves=2, registers=255, stages=2, least_pages=1))
+    in_use = asdict(tiles or WarpTiles(2, 255, 2, LEAST_PAGES))
     choices = [
         in_use | {"waves": waves, "registers": registers, "stages": stages}
         for registers, resident in ((255, 2), (168, 3), (128, 4))
