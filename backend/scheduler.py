@@ -32,7 +32,7 @@ from backend.batch import Batch, Decode, Prefill, ReadBlocks
 from backend.line import Line
 from backend.reading import DocumentReading
 from backend.sequence import Sequence
-from backend.shelf import Room, Shelf
+from backend.shelf import RoomFor, Shelf
 
 DECODE_BURST = 32
 """Decoding steps between two units of reading when both are waiting: with 10 ms a step and one
@@ -54,7 +54,7 @@ class Scheduler:
         self,
         prefill_chunk: int,
         read_tokens: int = 1,
-        room: Room | None = None,
+        room: RoomFor | None = None,
         *,
         first_come: bool = False,
     ) -> None:

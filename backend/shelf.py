@@ -23,21 +23,22 @@ from backend.batch import ReadBlocks
 from backend.reading import DocumentReading
 from backend.reading_line import ReadingLine
 from backend.turns import Turns
+from kvstore.room import Room
 
 SHORT_SHARE = 1 / 16
 """Of the room for documents, at most, has one that counts as short."""
 LONG_SHARE = 3 / 4
 """Of the room for documents, at most, have long ones that are read side by side."""
 
-Room = Callable[[Collection[str]], int]
-"""Pages that documents, by key, can have together (see `KVStore.room_for`)."""
+RoomFor = Callable[[Collection[str]], Room]
+"""What documents, by key, can have together (see `KVStore.room_for`)."""
 
 
 class Shelf:
     """Documents that are wanted and not read. One that is over, because it is read, cancelled or
     failed, is taken away before the next group of blocks, and those who wait for it are told."""
 
-    def __init__(self, room: Room | None = None, *, first_come: bool = False) -> None:
+    def __init__(self, room: RoomFor | None = None, *, first_come: bool = False) -> None:
         """Without `room` any number fits. `first_come`: one document after the other, in the order
         of arrival."""
         self._room = room
@@ -108,6 +109,8 @@ class Shelf:
 
     def _next_to_begin(self) -> DocumentReading | None:
         """The first document that fits beside those under way, if those before it let it pass."""
+        if not self._line:
+            return None
         taken = self._taken()
         due: DocumentReading | None = None
         for reading in self._in_order():
@@ -129,8 +132,8 @@ class Shelf:
         if not pages:
             return None
         if self._first_come:
-            return _Taken({}, lambda _: 0)
-        return None if self._room is None else _Taken(pages, self._room)
+            return _Taken({}, Room(0, {}))
+        return None if self._room is None else _Taken(pages, self._room(pages))
 
     def _begin(self, reading: DocumentReading) -> None:
         self._line.begin(reading)
@@ -155,8 +158,8 @@ def _is_ended(reading: DocumentReading) -> bool:
 
 
 class _Taken:
-    """Pages of documents under way, by key, of a room that depends on who shares it: what is pinned
-    or held of a document takes nothing from the document itself."""
+    """Pages of documents under way, by key, and the room that they have together, which is larger
+    with one of which something is pinned or held."""
 
     def __init__(self, pages: dict[str, int], room: Room) -> None:
         self._pages = pages
@@ -167,15 +170,14 @@ class _Taken:
         """Whether the document fits too, and keeps the one that is `due` from nothing."""
         if reading.document.key in self._pages:
             return True
-        sharing = {*self._pages, reading.document.key}
-        room = self._room(sharing)
+        room = self._room.shared_with(reading.document.key)
         if self._all + reading.pages > room:
             return False
         long = self._long(room)
         short = reading.pages <= room * SHORT_SHARE
         if due is not None:
             # Short ones go on beside long ones, as long as it fits once these have ended.
-            later = self._room({*sharing, due.document.key})
+            later = self._room.shared_with(reading.document.key, due.document.key)
             left = later - due.pages - (self._all - long)
             return short and due.pages > room * SHORT_SHARE and reading.pages <= left
         return short or not long or long + reading.pages <= room * LONG_SHARE

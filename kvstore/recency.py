@@ -40,6 +40,10 @@ class Recency:
         """What the document is made of; nothing for one that is not known."""
         return self._documents.get(document, frozenset())
 
+    def documents_of(self, key: bytes) -> tuple[str, ...]:
+        """The documents that the block stands in."""
+        return self._owners.get(key, ())
+
     def enrol(self, document: str, keys: frozenset[bytes]) -> None:
         """The document is made of these blocks from now on, whether they are there or not."""
         before = self.blocks(document)

@@ -19,6 +19,7 @@ from kvstore.formats.types import PageFormat
 from kvstore.pins import Clock, Pins
 from kvstore.pool import PagePool
 from kvstore.recency import Recency
+from kvstore.room import Room
 from kvstore.tally import Eviction, Tally
 from kvstore.tiers.disk import DiskTier
 from kvstore.tiers.memory import MemoryTier
@@ -314,7 +315,7 @@ class KVStore:
         """The document makes room after all that were used before; neither hit nor miss."""
         self._order.use_document(document)
 
-    def room_for(self, documents: Collection[str]) -> int:
+    def room_for(self, documents: Collection[str]) -> Room:
         """Pages that these documents can have together, if only blocks of others make room for
         them that are neither held nor pinned. A block that they share with others is theirs."""
         kept = set(self._holds)
@@ -323,8 +324,12 @@ class KVStore:
         if kept:
             for name in documents:
                 kept -= self._order.blocks(name)
-        here = (self._blocks.get(key) for key in kept)
-        return self.pool.total - sum(len(block.pages) for block in here if block is not None)
+        here = [self._blocks[key] for key in kept if key in self._blocks]
+        others: dict[str, dict[bytes, int]] = {}
+        for block in here:
+            for name in self._order.documents_of(block.key):
+                others.setdefault(name, {})[block.key] = len(block.pages)
+        return Room(self.pool.total - sum(len(block.pages) for block in here), others)
 
     def check_integrity(self) -> None:
         """Raise IntegrityError unless pool, blocks, holds and tiers agree. No reservation may be

@@ -98,16 +98,21 @@ def test_room_is_what_others_that_may_go_leave(store: KVStore, clock: Hours) -> 
     for document, names in (("pinned", "ab"), ("idle", "c"), ("shares", "bd")):
         enrol(store, document, names)
     put(store, "a", "b", "c")
-    assert store.room_for(["new"]) == total
+    assert store.room_for(["new"]).pages == total
     store.pin("pinned", 10)
     store.hold(b"c")
-    assert store.room_for(["new"]) == total - 3
-    assert store.room_for(["new", "idle"]) == total - 2
-    assert store.room_for(["shares"]) == total - 2
-    assert store.room_for(["pinned", "idle"]) == total
+    assert store.room_for(["new"]).pages == total - 3
+    assert store.room_for(["new", "idle"]).pages == total - 2
+    assert store.room_for(["shares"]).pages == total - 2
+    assert store.room_for(["pinned", "idle"]).pages == total
+    room = store.room_for(["new"])
+    assert room.shared_with("new") == room.shared_with() == total - 3
+    assert room.shared_with("idle") == room.shared_with("shares") == total - 2
+    assert room.shared_with("pinned", "shares") == total - 1
+    assert room.shared_with("pinned", "shares", "idle") == total
     clock.now += 11
     store.unhold(b"c")
-    assert store.room_for(["new"]) == total
+    assert store.room_for(["new"]).pages == total
 
 
 def test_half_of_the_pool_may_be_pinned_and_shared_blocks_count_once(store: KVStore) -> None:
