@@ -233,6 +233,7 @@ class JobRunner:
                 return True
             # One that was deleted while it waited must not come to memory and disk again.
             self.ingestor.require_ours(job)
+            reading.started = time.monotonic()
             try:
                 reading.ticket = self.engine.read(reading.tokens)
             except RequestTooLarge as error:

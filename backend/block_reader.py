@@ -40,9 +40,10 @@ class BlockReader:
                 missing[key] = index
         read = self._compute_what_fits(reading, tuple(missing.values()))
         computed = sum(len(reading.tokens_of(index)) for index in read)
+        # First, since whoever is told "done" is told how many as well.
+        reading.computed_tokens += computed
         for index in read:
             reading.passed(index)
-        reading.computed_tokens += computed
         reading.notify()
         return computed
 

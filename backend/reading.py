@@ -24,9 +24,9 @@ class DocumentReading:
     that all of it shall be read; without it only the blocks that a question needs are. A block on
     the disk counts as read. A wanted block is read once for this reading, even if a question's
     blocks push it out of the store afterwards: else the two could read each other out for ever.
-    What is wanted is "queued" until it is `begun` and a block was read, then "reading", and "done"
-    once nothing is left of it; it never goes back, whatever has to make room. Counters change in
-    the engine's thread; `progress` may be asked for from any.
+    What is wanted is "queued" until it is `begun`, then "reading", and "done" once nothing is left
+    of it; it never goes back, whatever has to make room. Counters change in the engine's thread;
+    `progress` may be asked for from any.
     """
 
     def __init__(
@@ -47,7 +47,6 @@ class DocumentReading:
         self._left = deque(range(len(self.keys)))
         # A block that was found lacking, so that those before it are not looked up every time.
         self._lacking: int | None = None
-        self._moved = False
 
     def want(self, first_blocks: Sequence[int] = ()) -> None:
         """All of it shall be read, `first_blocks` (and what they need) before the rest. Raises
@@ -104,7 +103,6 @@ class DocumentReading:
             self._lacking = None
         if not self.begun or self.cancelled or self.error:
             return
-        self._moved = True
         if self._left and self._left[0] == index:
             self._left.popleft()
         elif index in self._left:
@@ -161,23 +159,24 @@ class DocumentReading:
     def progress(self) -> ReadProgress:
         """Where reading stands; the tokens that are read are counted in the store itself, and are
         fewer again when blocks make room."""
+        # One that waits may be all there, and is not when its turn comes: the engine's thread says.
+        # Asked before the count, which would miss what is read while it goes on.
+        over = self.wanted and not self._left
         read = sum(
             end - start
             for key, (start, end) in zip(self.keys, self.document.blocks, strict=True)
             if self._store.available(key)
         )
         total = len(self.document.token_ids)
-        # One that waits may be all there, and is not when its turn comes: the engine's thread says.
-        over = not self._left if self.wanted else read == total
-        if over:
+        if over or (not self.wanted and read == total):
             status = "done"
         elif self.error:
             status = "failed"
         elif self.cancelled:
             status = "cancelled"
         else:
-            moved = self._moved if self.wanted else self.computed_tokens > 0
-            status = "reading" if moved else "queued"
+            begun = self.begun if self.wanted else self.computed_tokens > 0
+            status = "reading" if begun else "queued"
         return ReadProgress(
             key=self.document.key,
             read_tokens=read,

@@ -8,12 +8,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+import torch
 
 from app.pace import Throttle
+from backend.reading import DocumentReading
+from backend.scheduler import Scheduler
+from backend.ticket import ReadTicket
 from backend.types import DocumentTokens, ReadProgress
+from kvstore.store import KVStore
+from kvstore.types import PAGE_TOKENS, KVShape
 
 if TYPE_CHECKING:
     from app.services import Services
+    from backend.batch import ReadBlocks
 
 Start = Callable[..., "Services"]
 TEXT = "SUPPLY AGREEMENT\n\n1. Price\n1.1 The price of the goods is EUR 1,250.00.\n"
@@ -137,6 +144,41 @@ def test_progress_is_told_from_the_turn_on_and_goes_forward(
     added = library.add(io.BytesIO(TEXT.encode()), "supply.txt")[0]
     assert library.wait(added.id, 30).status == "completed"
     assert [done for stage, done in told if stage == "reading"] == [3, 3, 7]
+
+
+def test_reading_time_begins_with_the_turn(
+    start: Start, make_engine: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = KVStore(KVShape(1, 1, 4), 8, torch.float32)
+    scheduler = Scheduler(512, PAGE_TOKENS, store.room_for)
+    engine = make_engine()
+    seconds: list[float] = []
+
+    def read(document: DocumentTokens) -> ReadTicket:
+        reading = DocumentReading(document, "model", "format", store)
+        store.enrol(document.key, reading.keys)
+        reading.want()
+        scheduler.add_reading(reading)
+        return ReadTicket(reading, lambda: None)
+
+    monkeypatch.setattr(engine, "read", read)
+    library = start(engine=engine).library
+    runner = library.runner
+    monkeypatch.setattr(runner, "on_read", lambda lasted, _: seconds.append(lasted))
+    added = library.add(io.BytesIO(TEXT.encode()), "supply.txt")[0].id
+    eventually(lambda: bool(scheduler.readings()) and runner.waiting(added) is not None)
+    group = cast("ReadBlocks", scheduler.schedule(None))
+    assert group.indexes == (0,) and len(group.reading.keys) == 1
+    eventually(lambda: runner.waiting(added) is None)
+    begun = time.monotonic()
+    time.sleep(0.3)
+    lasted = time.monotonic() - begun
+    ids = group.reading.tokens_of(0)
+    store.commit(group.reading.keys[0], ids, store.reserve(len(ids)))
+    group.reading.passed(0)
+    assert library.wait(added, 30).status == "completed"
+    eventually(lambda: len(seconds) == 1)
+    assert seconds[0] >= lasted - 0.001, "in whole milliseconds"
 
 
 def test_owners_take_turns_in_the_line_of_jobs(start: Start) -> None:

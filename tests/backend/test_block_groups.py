@@ -65,6 +65,7 @@ def make_reading(
     )
     reading = DocumentReading(document, "model", "format", store)
     reading.want()
+    reading.begun = True
     return reading
 
 
@@ -134,6 +135,23 @@ def test_blocks_that_are_there_and_text_that_repeats_are_read_once(decoder: Deco
     assert reading.next_left(1000) == ()
     assert reading.progress().computed_tokens == 256
     store.check_integrity()
+
+
+def test_what_was_computed_is_told_with_done(
+    decoder: Decoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_store(decoder)
+    reading = make_reading(store, LENGTHS, chained=False)
+    told: list[tuple[str, int]] = []
+    passed = reading.passed
+
+    def look(index: int) -> None:
+        passed(index)
+        told.append((reading.progress().status, reading.progress().computed_tokens))
+
+    monkeypatch.setattr(reading, "passed", look)
+    BlockReader(store, Runner(decoder, store.pool)).read(reading, range(len(LENGTHS)))
+    assert [tokens for status, tokens in told if status == "done"] == [sum(LENGTHS)]
 
 
 def test_a_group_shrinks_to_the_room_there_is(decoder: Decoder) -> None:

@@ -86,6 +86,27 @@ def test_blocks_that_a_chained_one_sees_come_before_it_again() -> None:
     assert reading.nothing_left() and reading.next_left(64) == ()
 
 
+def test_done_comes_with_all_tokens_though_the_last_block_is_read_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reading = make_reading([64] * 4)
+    reading.want()
+    reading.begun = True
+    for index in range(3):
+        put(reading, index)
+    available = reading._store.available
+
+    def look(key: bytes) -> bool:
+        found = available(key)
+        if key == reading.keys[3] and not found:
+            put(reading, 3)
+        return found
+
+    monkeypatch.setattr(reading._store, "available", look)
+    told = [reading.progress(), reading.progress()]
+    assert [(one.status, one.read_tokens) for one in told] == [("reading", 192), ("done", 256)]
+
+
 @given(LENGTHS)
 def test_pages_are_those_of_all_blocks(lengths: list[int]) -> None:
     assert make_reading(lengths).pages == sum(-(-length // PAGE_TOKENS) for length in lengths)

@@ -396,7 +396,8 @@ def test_a_document_waits_for_pages_that_are_held_for_a_question(
             ticket = engine.read(other)
             begun = engine._pulse.steps
             wait_for(lambda: engine._pulse.steps > begun + 20)
-            assert ticket.progress().status == "queued"
+            state = ticket.progress()
+            assert (state.status, state.read_tokens) == ("reading", 0)
         assert list(stream)[-1].finish_reason == "length"
         assert ticket.wait(60).status == "done"
         assert settled(engine)[1] == 0
