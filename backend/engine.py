@@ -261,6 +261,9 @@ class Engine:
 
         with self._registering:
             known = self._documents.pop(key, None)
+            if known is not None:
+                # Now, so that a step that reads it is left and not waited for.
+                known.cancelled = True
             self._mail.send(drop)
 
     def pin(self, key: str, ttl_s: float) -> None:
@@ -350,7 +353,7 @@ class Engine:
                 self._drop_cancelled()
                 batch = self._schedule()
                 if batch is not None:
-                    with self._clock.step(batch), self._watch.during(batch):
+                    with self._watch.during(batch), self._clock.step(batch):
                         self._steps.run(batch)
                     self._opener.keep(batch)
                 self._scheduler.sweep()

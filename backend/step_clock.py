@@ -3,7 +3,8 @@ answered, token by token, and how long the steps take, by kind.
 
 Everything that happens to a request is noted, which takes some microseconds a step. How long a step
 took is measured on a CPU for every step, by the clock; on a GPU by CUDA events around one step in
-`every`, which nobody waits for: they are looked at when they are over. Knows no tensors.
+`every`, which nobody waits for: they are looked at when they are over. A step that was left (see
+`backend.step_watch`) counts as none. Knows no tensors.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import torch
 from backend.batch import Batch, Prefill, ReadBlocks
 from backend.sequence import Sequence as Request
 from backend.step_times import RequestSteps, StepHistogram, StepKind, StepRange, StepTimes
+from backend.step_watch import StepLeft
 
 BOUNDS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 """Upper bounds of the histograms."""
@@ -99,6 +101,9 @@ class StepClock:
         events = _Events(kind, started, ids) if due and self._on_gpu else None
         try:
             yield
+        except StepLeft:
+            due, events = False, None
+            raise
         finally:
             if events is not None:
                 events.end.record()

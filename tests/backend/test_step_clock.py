@@ -15,6 +15,7 @@ from backend.engine import Engine
 from backend.engine_config import EngineConfig
 from backend.step_clock import BOUNDS_S, StepClock
 from backend.step_times import RequestSteps, StepHistogram
+from backend.step_watch import StepLeft
 from backend.types import DocumentTokens, Request, SamplingParams
 
 BLOCK = 128
@@ -134,6 +135,20 @@ def test_a_step_that_fails_is_measured_too() -> None:
     assert sum(clock.times().steps["gather"].counts) == 1
     run(clock, ReadBlocks(cast(Any, None), (0,)))
     assert sum(clock.times().steps["read"].counts) == 1
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_step_that_is_left_is_not_measured(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "Event", FakeEvent)
+    monkeypatch.setattr(FakeEvent, "over", True)
+    clock, asked = StepClock(torch.device(device), every=1), Asked("r")
+    batch = Decode((cast(Any, asked),))
+    with pytest.raises(StepLeft), clock.step(batch):
+        raise StepLeft
+    assert sum(clock.times().steps["decode"].counts) == 0
+    run(clock, batch, asked)
+    assert sum(clock.times().steps["decode"].counts) == 1
+    assert len(known(clock, "r").ranges) == 1
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

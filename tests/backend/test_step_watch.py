@@ -123,6 +123,32 @@ def test_a_block_of_a_cancelled_document_is_left(engine: Engine) -> None:
     assert (again.status, again.computed_tokens) == ("done", len(TOKENS) - 128)
 
 
+def test_a_block_of_a_document_that_is_deleted_is_left(engine: Engine) -> None:
+    between = Between(
+        engine, lambda batch: isinstance(batch, ReadBlocks), lambda: engine.forget("d")
+    )
+    ticket = engine.read(make_document(engine))
+    assert ticket.wait(60).status == "cancelled"
+    assert settled(engine) == 0
+    assert between.layers == 1
+    assert engine.progress("d") is None and engine._scheduler.idle
+    assert engine.read(make_document(engine)).wait(60).computed_tokens == len(TOKENS)
+
+
+def test_a_step_that_is_left_is_no_finished_one(engine: Engine) -> None:
+    engine.read(make_document(engine), lazy=True)
+    between = Between(
+        engine, lambda batch: isinstance(batch, ReadBlocks), lambda: engine.cancel("q")
+    )
+    assert ends(engine, Request("q", PROMPT, EIGHT, "d", ((10, 600),))) == "cancelled"
+    assert settled(engine) == 0
+    assert between.layers == 1
+    steps = engine.steps_of("q")
+    assert steps is not None
+    assert ([name for name, _ in steps.marks], steps.ranges) == (["read_begun"], ())
+    assert sum(engine.step_times.steps["read"].counts) == 0
+
+
 def together(engine: Engine, requests: list[Request]) -> list[list[TokenEvent]]:
     """The events of requests that come at once."""
     streams: list[TokenStream] = []
