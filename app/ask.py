@@ -33,9 +33,11 @@ from app.events import (
 )
 from app.followup import standalone
 from app.framework import (
+    any_deleted,
     coverage,
     cut_short,
     is_whole,
+    leave_deleted,
     leave_unsettled,
     settle,
     wait_until_read,
@@ -123,10 +125,11 @@ def ask(
     answer = yield from draft(preliminary=staying)
     if staying and not is_whole(answer.coverage) and not stop.is_set():
         yield AnswerFramework(answer.coverage, answer.status)
-        yield from wait_until_read(engine, documents, stop)
-        read = coverage(engine, documents)
+        read = yield from wait_until_read(engine, documents, stop)
         if stop.is_set():
             answer = cut_short(answer, read)
+        elif any_deleted(documents):
+            answer = yield from leave_deleted(answer, read)
         elif not is_whole(read):
             answer = yield from leave_unsettled(answer, read)
         else:

@@ -112,6 +112,7 @@ class LoadedDocument:
 
     `token_spans` is int32 (tokens, 2): the characters each token covers. `char_boxes` gives the
     stored geometry, or None for formats without it; it is read from disk on the first call.
+    `exists` says whether the document has not been deleted since.
     """
 
     record: DocumentRecord
@@ -122,6 +123,7 @@ class LoadedDocument:
     tokens: DocumentTokens
     token_spans: NDArray[np.int32]
     char_boxes: Callable[[], Boxes | None] = field(repr=False)
+    exists: Callable[[], bool] = field(default=lambda: True, repr=False)
 
     def boxes(self, start: int, end: int) -> tuple[PageBox, ...]:
         """Rectangles that cover `text[start:end]`, one per line and page, in reading order."""

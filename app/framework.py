@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from app.answer import wording
 from app.events import AnswerConfirmed, AnswerDelta, AnswerEvent, AnswerRevised, CoverageChanged
 from app.types import Answer, Coverage
+from retrieval.types import DocumentWarning
 
 if TYPE_CHECKING:
     from app.documents import LoadedDocument
@@ -25,6 +26,12 @@ TOLD_EVERY_S = 1.0
 """How often the progress of reading is told while somebody waits for its end."""
 STALLED_S = 120.0
 """Without any progress for so long nobody is kept waiting."""
+
+_DELETED = DocumentWarning(
+    "document_deleted",
+    "A document was deleted while the answer waited for it to be read, so nothing confirms the "
+    "answer. Upload the document again to ask it.",
+)
 
 Difference = Literal["status", "citations", "wording"]
 
@@ -53,21 +60,33 @@ def will_be_read(engine: AnyEngine, documents: Sequence[LoadedDocument]) -> bool
 
 def wait_until_read(
     engine: AnyEngine, documents: Sequence[LoadedDocument], stop: threading.Event
-) -> Generator[AnswerEvent, None, None]:
+) -> Generator[AnswerEvent, None, Coverage]:
     """Tells how reading goes until it is over: all is read, it failed or was cancelled, it stands
-    still, or `stop` is set. A document that is read only on demand is not waited for."""
+    still, a document is deleted, or `stop` is set. A document that is read only on demand is not
+    waited for. Returns what was read by then."""
     told = seen = coverage(engine, documents)
     now = told_at = moved_at = time.monotonic()
     while not is_whole(seen) and _under_way(engine, documents) and now - moved_at < STALLED_S:
         if stop.wait(POLL_S):
-            return
+            break
         now, before = time.monotonic(), seen
-        seen = coverage(engine, documents)
+        latest = coverage(engine, documents)
+        # Asked after the count: what the engine forgets, it forgets after the record is gone.
+        if any_deleted(documents):
+            break
+        seen = latest
         if seen != before:
             moved_at = now
         if seen != told and (now - told_at >= TOLD_EVERY_S or is_whole(seen)):
             told, told_at = seen, now
             yield CoverageChanged(seen)
+    latest = coverage(engine, documents)
+    return seen if any_deleted(documents) else latest
+
+
+def any_deleted(documents: Sequence[LoadedDocument]) -> bool:
+    """Whether one of them was deleted since it was loaded."""
+    return not all(document.exists() for document in documents)
 
 
 def _under_way(engine: AnyEngine, documents: Sequence[LoadedDocument]) -> bool:
@@ -112,6 +131,18 @@ def leave_unsettled(first: Answer, read: Coverage) -> Generator[AnswerEvent, Non
     notice = "\n\n" + wording.still_reading(first.language, read)
     yield AnswerDelta(notice, "notice")
     return replace(first, answer=first.answer + notice, status="partial", coverage=read)
+
+
+def leave_deleted(first: Answer, read: Coverage) -> Generator[AnswerEvent, None, Answer]:
+    """A document was deleted before its end was read: the first answer stands, confirmed by nobody,
+    and says so. Another document with the same text changes nothing: it was not asked."""
+    read = max(first.coverage, read, key=lambda one: one.read_tokens)
+    left = replace(first, coverage=read, warnings=(*first.warnings, _DELETED))
+    if first.status == "not_found":
+        return left
+    notice = "\n\n" + wording.deleted_meanwhile(first.language, read)
+    yield AnswerDelta(notice, "notice")
+    return replace(left, answer=first.answer + notice, status="partial")
 
 
 def cut_short(first: Answer, read: Coverage) -> Answer:

@@ -10,9 +10,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sqlalchemy import select
+
+from app.db.models import DocumentRow
 from app.db.session import Database
 from app.documents import Boxes, LoadedDocument
 from app.errors import NotFound, NotReady
@@ -120,7 +124,13 @@ class Loader:
             tokens=tokenised.tokens,
             token_spans=tokenised.spans,
             char_boxes=_boxes_once(folder, version.has_boxes),
+            exists=partial(self._exists, document_id),
         )
+
+    def _exists(self, document_id: str) -> bool:
+        with self.database.read() as session:
+            query = select(DocumentRow.id).where(DocumentRow.id == document_id)
+            return session.execute(query).first() is not None
 
     def drop(self, document_id: str) -> None:
         """Forget a document that was deleted."""

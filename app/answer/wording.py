@@ -112,6 +112,14 @@ def still_reading(language: Language, coverage: Coverage) -> str:
     return f"The document is still being read ({read} of {total} tokens); more may follow."
 
 
+def deleted_meanwhile(language: Language, coverage: Coverage) -> str:
+    """Says that the document was deleted before it was read to its end."""
+    read, total = coverage.read_tokens, coverage.total_tokens
+    if language == "zh":
+        return f"文件在读完之前已被删除（已读 {read}/{total} 个词元），答案到此为止。"
+    return f"The document was deleted before it was read ({read} of {total} tokens)."
+
+
 def truncated(language: Language) -> str:
     """Says that the model's words were cut at the length limit."""
     return "（说明因长度限制被截断）" if language == "zh" else " (cut at the length limit)"

@@ -270,6 +270,37 @@ def test_nobody_waits_for_what_does_not_move_or_is_never_read(
     assert list(waited(on_demand)) == []
 
 
+@pytest.mark.parametrize(
+    ("question", "status"), [(QUESTION, "partial"), ("Does Mars have life?", "not_found")]
+)
+@pytest.mark.parametrize("forgotten", [True, False])
+def test_a_document_that_is_deleted_ends_the_wait_and_nothing_is_confirmed(
+    question: str, status: str, forgotten: bool
+) -> None:
+    gone = threading.Event()
+
+    class Reading(ReadingEngine):
+        def progress(self, key: str) -> ReadProgress | None:  # type: ignore[override]
+            # The same text in another document: the engine goes on with it and ends it.
+            seen = super().progress(key)
+            if self.share >= 0.5:
+                gone.set()
+            return None if gone.is_set() and forgotten else seen
+
+    document = replace(loaded(FIRST + LAST), exists=lambda: not gone.is_set())
+    events = answer_of(Reading(step=0.02), document, question)
+    assert only(events, AnswerFramework)
+    assert not only(events, AnswerConfirmed) and not only(events, AnswerRevised)
+    answer = events[-1].answer  # type: ignore[union-attr]
+    assert answer.status == status
+    assert [warning.code for warning in answer.warnings] == ["document_deleted"]
+    assert 0 < answer.coverage.read_tokens < TOKENS, "what was read before it was deleted"
+    assert ("was deleted before it was read" in answer.answer) == (status == "partial")
+    assert "".join(one.text for one in only(events, AnswerDelta)) == answer.answer
+    told = [one.coverage.read_tokens for one in only(events, CoverageChanged)]
+    assert told == sorted(told)
+
+
 @pytest.mark.parametrize(("worded", "warnings"), [(True, ["no_wording"]), (False, [])])
 def test_a_brief_answer_asks_no_model_and_says_so(worded: bool, warnings: list[str]) -> None:
     # This engine generates nothing: to ask it would be an error.

@@ -76,6 +76,17 @@ def test_two_who_load_at_once_build_once(
     assert builds == [document_id]
 
 
+def test_a_loaded_document_knows_that_it_was_deleted(
+    start: Callable[..., Services], tmp_path: Any
+) -> None:
+    services = start()
+    document_id = stored(services, tmp_path)
+    loaded = services.library.load(document_id)
+    assert loaded.exists()
+    services.library.delete(document_id)
+    assert not loaded.exists()
+
+
 def test_a_document_deleted_while_it_is_loaded_leaves_no_files(
     start: Callable[..., Services], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
