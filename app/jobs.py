@@ -33,11 +33,13 @@ class LeaseLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job this process has. `attempts` counts starts, this one included."""
+    """A job this process has. `attempts` counts starts, this one included; `created_at` (seconds
+    since 1970) stays the same in all of them."""
 
     id: str
     document_id: str
     attempts: int
+    created_at: float
 
 
 class JobQueue:
@@ -90,7 +92,7 @@ class JobQueue:
             row.worker_id = self.worker.id
             row.attempts += 1
             row.started_at = self.database.now(session)
-            return Job(row.id, row.document_id, row.attempts)
+            return Job(row.id, row.document_id, row.attempts, row.created_at)
 
     def _available(self, resume: bool, wanted: Collection[str]) -> Select[JobRow]:
         free = JobRow.worker_id.is_(None)

@@ -64,6 +64,12 @@ class Reading:
         """The engine has it."""
         return self.ticket is not None
 
+    @property
+    def arrival(self) -> tuple[float, str]:
+        """When it came, in the order of the line of jobs: a long one takes longer to prepare than
+        those that came after it, and is before them all the same."""
+        return self.job.created_at, self.job.id
+
 
 class JobRunner:
     """Works on the jobs of this process; with `resume` also on those that others left behind."""
@@ -206,10 +212,10 @@ class JobRunner:
     def _follow(self) -> None:
         while not self._stop.wait(FOLLOW_S):
             with self._lock:
-                self._readings.extend(self._handed)
+                # Replaced as a whole, here and below: others look at it.
+                self._readings = sorted(self._readings + self._handed, key=lambda one: one.arrival)
                 self._handed.clear()
             turn = set(due(self._readings))
-            # Replaced as a whole: others look at it.
             self._readings = [one for one in self._readings if self._step(one, first=one in turn)]
 
     def _step(self, reading: Reading, *, first: bool) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import torch
 
+from app.documents import Waiting
 from app.pace import Throttle
 from backend.reading import DocumentReading
 from backend.scheduler import Scheduler
@@ -19,6 +21,7 @@ from kvstore.store import KVStore
 from kvstore.types import PAGE_TOKENS, KVShape
 
 if TYPE_CHECKING:
+    from app.jobs import Job
     from app.services import Services
     from backend.batch import ReadBlocks
 
@@ -121,6 +124,37 @@ def test_a_short_document_does_not_wait_for_a_long_one(start: Start, make_engine
     eventually(lambda: len(engine.tickets) == 4)
     assert engine.tickets[3].document.key == library.load(by_name["also short"]).tokens.key
     eventually(lambda: waiting() == {"also long": ("documents", 1)})
+
+
+def test_the_first_that_came_is_read_first_however_long_it_takes_to_prepare(
+    start: Start, make_engine: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = make_engine(pace=1000.0)
+    library = start(engine=engine).library
+    runner = library.runner
+    whole, go_on = runner.ingestor.prepare, threading.Event()
+
+    def prepare(job: Job, stopping: Callable[[], bool]) -> DocumentTokens:
+        tokens = whole(job, stopping)
+        if job.document_id == sent[0]:
+            assert go_on.wait(30)
+        return tokens
+
+    monkeypatch.setattr(runner.ingestor, "prepare", prepare)
+    with monkeypatch.context() as patch:
+        # Nothing is taken up before all of them are there.
+        patch.setattr(runner, "_may_begin", lambda: False)
+        sent: list[str] = []
+        for name, times in (("first", 400), ("second", 300), ("third", 300)):
+            text = f"{TEXT}{name} " + "1.2 The goods are delivered.\n" * times
+            sent.append(library.add(io.BytesIO(text.encode()), f"{name}.txt")[0].id)
+    runner.look()
+    eventually(lambda: len(engine.tickets) == 1 and len(runner._readings) == 2)
+    go_on.set()
+    eventually(lambda: len(engine.tickets) == 2)
+    keys = [library.load(one).tokens.key for one in sent]
+    assert [keys.index(ticket.document.key) for ticket in engine.tickets] == [1, 0]
+    assert library.waiting([library.get(sent[2])])[sent[2]] == Waiting("documents", 2)
 
 
 def test_progress_is_told_from_the_turn_on_and_goes_forward(
