@@ -24,6 +24,7 @@ from app.conversations import Conversations
 from app.documents import LoadedDocument
 from app.errors import AppError, NoNewWork, NotFound, TooManyQuestions
 from app.events import AnswerCompleted, AnswerEvent, AnswerFailed
+from app.framework import will_be_read
 from app.gate import STOPPING
 from app.pace import Stopped
 from app.questions import Question
@@ -112,6 +113,8 @@ class AnswerRuns:
         )
         # Those that have a thread.
         self._served: set[AnswerRun] = set()
+        # Those of them that are kept until their documents are read.
+        self._staying: set[AnswerRun] = set()
         self._stayers = Places(max(1, workers // STAYING_SHARE), several=several_owners)
         self._changed = threading.Condition()
         self._closed = False
@@ -165,12 +168,7 @@ class AnswerRuns:
             if self._closed:
                 raise NoNewWork("The server is stopping. Ask again when it is back.", code=STOPPING)
             if not self._waiting.reserve(question.owner):
-                seconds = self._waiting.retry_s(question.owner)
-                raise TooManyQuestions(
-                    f"{self._waiting.of(question.owner)} questions are already waiting in "
-                    f"{self._queue_limit} places. Ask again in {seconds} s.",
-                    retry_s=seconds,
-                )
+                raise self._too_many(question.owner)
         try:
             run = self._saved_run(question, history, timeout_s)
         finally:
@@ -180,6 +178,18 @@ class AnswerRuns:
             run.stop(STOPPING)
             self._fail(run, stopped(run))
         return run
+
+    def _too_many(self, owner: str) -> TooManyQuestions:
+        """For one of this owner's who found no place; the caller holds the lock."""
+        if self._waiting.kept_out(owner):
+            why = "Questions of others take the places in the line."
+        else:
+            why = (
+                f"{self._waiting.of(owner)} questions are already waiting in {self._queue_limit} "
+                "places."
+            )
+        seconds = self._waiting.retry_s(owner)
+        return TooManyQuestions(f"{why} Ask again in {seconds} s.", retry_s=seconds)
 
     def _enqueue(self, run: AnswerRun) -> bool:
         """False: the server stopped while the question was saved, and no worker is left."""
@@ -191,9 +201,7 @@ class AnswerRuns:
             # All: the janitor waits here as well, and might be the one that is woken.
             self._changed.notify_all()
             # Who stays is to be told what changed, which is not that others came.
-            hurried = [
-                one for one in self._served if not one.until_read and self._crowded(one.owner)
-            ]
+            hurried = [one for one in self._served - self._staying if self._crowded(one.owner)]
         for one in hurried:
             self._shorten(one)
         return True
@@ -290,24 +298,27 @@ class AnswerRuns:
                     run.brief.set()
                 run.begin()
             try:
-                self._run(run)
+                self._answer(run)
             finally:
+                if run in self._staying:
+                    self._stayers.leave(run.owner)
                 with self._changed:
+                    self._staying.discard(run)
                     self._served.discard(run)
                     self._waiting.done(run)
                     # For a thread that leaves what waits to another owner's.
                     self._changed.notify_all()
 
-    def _run(self, run: AnswerRun) -> None:
-        # Those who stay until a document is read must not take every thread from the others.
-        stays = run.until_read and self._stayers.take(run.owner)
-        try:
-            self._answer(run, stays=stays)
-        finally:
-            if stays:
-                self._stayers.leave(run.owner)
+    def _stay(self, run: AnswerRun) -> bool:
+        """Whether there is a place for one that stays until its documents are read: such must not
+        take every thread from the others. It keeps the place until its thread is free."""
+        if not self._stayers.take(run.owner):
+            return False
+        with self._changed:
+            self._staying.add(run)
+        return True
 
-    def _answer(self, run: AnswerRun, *, stays: bool) -> None:
+    def _answer(self, run: AnswerRun) -> None:
         waited_ms = _since(run.arrived)
         try:
             documents = [self._load(document_id) for document_id in run.document_ids]
@@ -316,6 +327,8 @@ class AnswerRuns:
                 return
             known = dict(zip(run.document_ids, documents, strict=True))
             make_known(self._engine, known, self._load)
+            would_stay = run.until_read and will_be_read(self._engine, documents)
+            stays = would_stay and self._stay(run)
             before_ms = _since(run.arrived)
             for event in self._ask(
                 self._engine,
@@ -329,7 +342,7 @@ class AnswerRuns:
             ):
                 if isinstance(event, AnswerCompleted):
                     answer = as_stopped(event.answer, run)
-                    if run.until_read and not stays and answer.status == "partial":
+                    if would_stay and not stays and answer.status == "partial":
                         answer = dataclasses.replace(
                             answer, warnings=(*answer.warnings, _NOT_WAITED)
                         )

@@ -7,9 +7,10 @@ the places is given out sparingly: the fewer are left, the fewer of those who as
 they come for the first time or again. (Random early detection does so for packets: Floyd and
 Jacobson, 1993; here it is every n-th, not one by chance.)
 
-Whoever is refused is told a time, from how long the last places took to become free, and behind
-those who were refused before: not all are to come for the same place. Does not know what the places
-are for. Not thread-safe: whoever has one holds a lock.
+Whoever is refused is told a time, from how long the last places took to become free while others
+waited on (else it is as long as it took for somebody to come), and behind those who were refused
+before: not all are to come for the same place. Does not know what the places are for. Not
+thread-safe: whoever has one holds a lock.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ SPARED = 4
 
 
 class Turnover:
-    """`places` of one owner. `clock`: seconds that only grow."""
+    """`places` that some share. `clock`: seconds that only grow."""
 
     def __init__(self, places: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._places = places
         self._spared = places // SPARED
         self._clock = clock
         self._freed: deque[float] = deque(maxlen=LOOKED_AT)
@@ -46,7 +48,7 @@ class Turnover:
         """Whether one who asks while there are `left` places has one of them."""
         if left <= 0:
             return False
-        if left >= self._spared or self._clock() - self._refused > LATEST_S:
+        if left >= self._spared or self.calm:
             self._due = 0.0
             return True
         self._due += left / self._spared
@@ -54,20 +56,32 @@ class Turnover:
         self._due -= admitted
         return admitted
 
-    def freed(self) -> None:
-        """A place has become free."""
-        self._freed.append(self._clock())
+    @property
+    def calm(self) -> bool:
+        """Whether nobody was refused for `LATEST_S`: nobody is to come again."""
+        return self._clock() - self._refused > LATEST_S
+
+    def freed(self, waiting: int) -> None:
+        """A place has become free, and so many wait on. Where nobody does all places are free: how
+        soon they will be when they are taken again is not known, and who was told to come comes to
+        a free one."""
+        if waiting:
+            self._freed.append(self._clock())
+        else:
+            self._freed.clear()
+            self._promised = -math.inf
 
     def refuse(self) -> int:
         """Whole seconds after which to come again, for one who found no place."""
         now = self._refused = self._clock()
         if len(self._freed) < 2:
             return USUAL_S
-        self._promised = max(self._promised, now) + self._between(now)
-        wait = min(max(math.ceil(self._promised - now), SOONEST_S), LATEST_S)
-        # Behind the latest there is no order any more.
-        self._promised = min(self._promised, now + LATEST_S)
-        return wait
+        between = self._between(now)
+        # When all places have become free once there is one for everybody; behind the latest there
+        # is no order any more.
+        latest = now + min(self._places * between, LATEST_S)
+        self._promised = min(max(self._promised, now) + between, latest)
+        return max(math.ceil(self._promised - now), SOONEST_S)
 
     def _between(self, now: float) -> float:
         """Seconds from one free place to the next; longer the longer the next one is overdue."""

@@ -56,6 +56,7 @@ class WaitingLine(Generic[T]):
         self._arrivals: dict[T, int] = {}
         self._count = 0
         self._turnover: dict[str, Turnover] = {}
+        self._whole = Turnover(self._most, clock)
 
     def __len__(self) -> int:
         return len(self._arrivals)
@@ -81,18 +82,36 @@ class WaitingLine(Generic[T]):
     def reserve(self, owner: str) -> bool:
         """Keep a place for one more of this owner's. False: its places, or all, are taken, or the
         last ones are left to others (see `app.turnover`)."""
-        own = len(self._lines.get(owner, ())) + self._reserved[owner]
-        left = min(self._places - own, self._most - len(self) - self.reserved)
         if owner not in self._turnover:
+            self._forget_idle()
             self._turnover[owner] = Turnover(self._places, self._clock)
-        if not self._turnover[owner].admits(left):
+        own, whole = self._left_to(owner), self._left_to_all
+        if not (self._whole.admits(whole) if whole <= own else self._turnover[owner].admits(own)):
             return False
         self._reserved[owner] += 1
         return True
 
+    def kept_out(self, owner: str) -> bool:
+        """Whether it is other owners' that leave this one fewer places than its own would."""
+        return self._left_to_all < self._left_to(owner)
+
     def retry_s(self, owner: str) -> int:
         """Whole seconds after which one of this owner's who found no place shall come again."""
-        return self._turnover[owner].refuse()
+        scarce = self._left_to_all <= self._left_to(owner)
+        return (self._whole if scarce else self._turnover[owner]).refuse()
+
+    @property
+    def _left_to_all(self) -> int:
+        return self._most - len(self) - self.reserved
+
+    def _left_to(self, owner: str) -> int:
+        return self._places - self.of(owner) - self._reserved[owner]
+
+    def _forget_idle(self) -> None:
+        """Of an owner of whom nothing waits, and nobody is to come again, nothing is kept."""
+        for owner in [one for one in self._turnover if not self.of(one)]:
+            if not self._reserved[owner] and self._turnover[owner].calm:
+                del self._turnover[owner]
 
     def ahead(self, item: T) -> int | None:
         """How many of its owner's come before one that waits; None for one that doesn't."""
@@ -139,7 +158,8 @@ class WaitingLine(Generic[T]):
 
     def _left(self, item: T) -> None:
         del self._arrivals[item]
-        self._turnover[item.owner].freed()
+        self._turnover[item.owner].freed(self.of(item.owner))
+        self._whole.freed(len(self))
         if not self._lines[item.owner]:
             del self._lines[item.owner]
 

@@ -80,14 +80,23 @@ def told() -> list[str]:
 def make(notebook: Notebook, told: list[str]) -> Iterator[Make]:
     made: list[AnswerRuns] = []
 
-    def build(ask: Any, *, attends_pages: bool = True, **options: Any) -> AnswerRuns:
+    def build(
+        ask: Any, *, attends_pages: bool = True, left_to_read: bool = False, **options: Any
+    ) -> AnswerRuns:
+        progress = SimpleNamespace(read_tokens=0 if left_to_read else 2, status="reading")
         engine = cast(
             "Any",
             SimpleNamespace(
-                progress=lambda _: "known", cancel=told.append, attends_pages=attends_pages
+                progress=lambda _: progress, cancel=told.append, attends_pages=attends_pages
             ),
         )
-        document = cast("Any", SimpleNamespace(tokens=SimpleNamespace(key="k")))
+        document = cast(
+            "Any",
+            SimpleNamespace(
+                tokens=SimpleNamespace(key="k", token_ids=(1, 2)),
+                record=SimpleNamespace(ready_tokens=0, warnings=()),
+            ),
+        )
         runs = AnswerRuns(engine, lambda _: document, cast("Any", notebook), ask, **options)
         made.append(runs)
         return runs
@@ -391,7 +400,7 @@ def test_no_answer_is_worded_while_as_many_wait_as_are_answered(
         assert over.wait(10)
         yield AnswerCompleted(ANSWER)
 
-    runs = make(worded, workers=1, attends_pages=attends_pages)
+    runs = make(worded, workers=1, attends_pages=attends_pages, left_to_read=True)
     asked = [runs.start(dataclasses.replace(QUESTION, until_read=until_read))]
     deadline = time.monotonic() + 10
     while not told and time.monotonic() < deadline:
@@ -404,6 +413,44 @@ def test_no_answer_is_worded_while_as_many_wait_as_are_answered(
     assert told == expected
 
 
+def test_wording_ends_when_others_come_unless_its_answer_is_really_kept(make: Make) -> None:
+    over, begun = threading.Event(), threading.Semaphore(0)
+
+    def worded(*_: Any, **__: Any) -> Iterator[AnswerEvent]:
+        yield AnswerCreated("", "", "en", ())
+        begun.release()
+        assert over.wait(30)
+        yield AnswerCompleted(ANSWER)
+
+    patient = dataclasses.replace(QUESTION, until_read=True)
+    briefs = {}
+    for left_to_read in (False, True):
+        over.clear()
+        runs = make(worded, workers=4, left_to_read=left_to_read)
+        asked = [runs.start(patient) for _ in range(4)]
+        for _ in asked:
+            assert begun.acquire(timeout=30)
+        others = [runs.start(QUESTION) for _ in range(5)]
+        briefs[left_to_read] = sorted(run.brief.is_set() for run in asked)
+        over.set()
+        assert all(run.wait(30) for run in (*asked, *others))
+    # One thread of the four is for those who stay.
+    assert briefs == {False: [True] * 4, True: [False] + [True] * 3}
+
+
+def test_who_is_kept_out_by_others_is_told_so(make: Make) -> None:
+    runs = make(until_cancelled, workers=1, queue_limit=1, several_owners=True)
+    first = runs.start(QUESTION)
+    wait_for(lambda: first.state == "in_progress")
+    for owner in range(4):
+        runs.start(dataclasses.replace(QUESTION, owner=f"o{owner}"))
+    with pytest.raises(TooManyQuestions, match="^Questions of others take the places") as late:
+        runs.start(dataclasses.replace(QUESTION, owner="late"))
+    assert late.value.retry_s == 5
+    with pytest.raises(TooManyQuestions, match="^1 questions are already waiting in 1 places"):
+        runs.start(dataclasses.replace(QUESTION, owner="o0"))
+
+
 def test_those_who_stay_until_all_is_read_leave_threads_for_the_others(make: Make) -> None:
     over = threading.Event()
 
@@ -413,7 +460,7 @@ def test_those_who_stay_until_all_is_read_leave_threads_for_the_others(make: Mak
             assert over.wait(10)
         yield AnswerCompleted(dataclasses.replace(ANSWER, status="partial"))
 
-    runs = make(staying, workers=8)
+    runs = make(staying, workers=8, left_to_read=True)
     patient = dataclasses.replace(QUESTION, until_read=True)
     stayed = [runs.start(patient) for _ in range(8)]
     other = runs.start(QUESTION)

@@ -30,11 +30,11 @@ def clock() -> Clock:
 
 
 def turnover(clock: Clock, every: float, places: int = 32) -> Turnover:
-    """One whose places become free `every` so many seconds."""
+    """One whose places become free `every` so many seconds, while others wait."""
     told = Turnover(places, clock)
     for _ in range(8):
         clock.now += every
-        told.freed()
+        told.freed(waiting=1)
     return told
 
 
@@ -42,8 +42,8 @@ def test_each_is_told_a_time_of_its_own(clock: Clock) -> None:
     told = turnover(clock, 3.0)
     assert [told.refuse() for _ in range(4)] == [3, 6, 9, 12]
     clock.now += 6.0
-    told.freed()
-    told.freed()
+    told.freed(waiting=2)
+    told.freed(waiting=1)
     assert told.refuse() > 6, "others are told to come before"
 
 
@@ -61,6 +61,48 @@ def test_nobody_is_told_more_than_the_latest_or_less_than_the_soonest(clock: Clo
     slow = turnover(clock, 50.0)
     assert [slow.refuse() for _ in range(3)] == [50, LATEST_S, LATEST_S]
     assert turnover(clock, 0.01).refuse() == SOONEST_S
+
+
+def test_who_asks_on_and_on_puts_nobody_further_back_than_all_places_take(clock: Clock) -> None:
+    told = turnover(clock, 1.0, places=8)
+    assert max(told.refuse() for _ in range(100)) == 8
+
+
+def test_an_empty_line_takes_promises_and_pace_back(clock: Clock) -> None:
+    told = turnover(clock, 3.0)
+    assert [told.refuse() for _ in range(15)][-1] == 45
+    told.freed(waiting=0)
+    assert told.refuse() == USUAL_S
+    for _ in range(2):
+        clock.now += 1.0
+        told.freed(waiting=1)
+    assert [told.refuse() for _ in range(2)] == [1, 2]
+
+
+def test_how_seldom_somebody_came_is_not_how_long_a_place_takes(clock: Clock) -> None:
+    line: WaitingLine[Asked] = WaitingLine(32, 4, several=False, clock=clock)
+
+    def ask(number: int) -> bool:
+        if not line.reserve(""):
+            return False
+        line.give_back("")
+        line.add(Asked("", number))
+        return True
+
+    for number in range(20):
+        clock.now += 300.0
+        assert ask(number) and line.take() is not None
+        line.done(Asked("", number))
+    for number in range(36):
+        assert ask(number)
+        line.take()
+    clock.now += 1.0
+    assert not ask(36) and line.retry_s("") == USUAL_S
+    for _ in range(3):
+        clock.now += 1.0
+        line.done(Asked("", 0))
+        assert line.take() is not None
+    assert [line.retry_s("") for _ in range(3)] == [1, 2, 3]
 
 
 def test_as_long_as_nobody_was_refused_all_places_are_given(clock: Clock) -> None:

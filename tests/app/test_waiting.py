@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.turnover import LATEST_S
 from app.waiting import OWNERS_FULL, Places, WaitingLine
 
 
@@ -71,6 +72,43 @@ def test_one_owner_keeps_no_other_out_of_the_line() -> None:
     assert not waiting.reserve("late"), "all places together are limited too"
     alone = line(places=3, several=False)
     assert [alone.reserve("local") for _ in range(4)] == [True, True, True, False]
+
+
+def test_who_is_kept_out_by_others_comes_again_when_any_of_theirs_was_taken_up() -> None:
+    now = [0.0]
+    waiting: WaitingLine[Asked] = WaitingLine(2, 16, several=True, clock=lambda: now[0])
+    for owner in range(OWNERS_FULL):
+        for number in range(2):
+            put(waiting, f"other {owner}", number)
+    assert not waiting.reserve("other 0") and not waiting.kept_out("other 0")
+    assert not waiting.reserve("late") and waiting.kept_out("late")
+    for owner in range(3):
+        now[0] += 2.0
+        assert waiting.remove(Asked(f"other {owner}", 0))
+    for owner in range(3):
+        put(waiting, f"other {owner}", 0)
+    assert not waiting.reserve("late")
+    assert [waiting.retry_s("late") for _ in range(2)] == [2, 4]
+
+
+def test_nothing_is_kept_of_owners_who_are_gone() -> None:
+    now = [0.0]
+    waiting: WaitingLine[Asked] = WaitingLine(2, 16, several=True, clock=lambda: now[0])
+    for number in range(1000):
+        asked = put(waiting, f"owner {number}", number)
+        assert waiting.take() == asked
+        waiting.done(asked)
+    assert len(waiting._turnover) == 1
+    for number in range(2):
+        put(waiting, "full", number)
+    assert not waiting.reserve("full")
+    waiting.retry_s("full")
+    for _ in range(2):
+        waiting.take()
+    for number in range(3):
+        now[0] += LATEST_S / 2 + 1
+        put(waiting, f"new {number}")
+        assert ("full" in waiting._turnover) is (number == 0), "it was told to come again"
 
 
 def test_reserved_places_count() -> None:
