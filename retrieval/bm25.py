@@ -15,10 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from rank_bm25 import BM25Okapi
 
-_LEAST_SIZE = 16
-"""Chunks that a document counts at least for `steady_idf`, chosen on short made contracts, see
-docs/benchmarks/retrieval.md."""
-
 
 class _PositiveBM25(BM25Okapi):  # type: ignore[misc]
     def _calc_idf(self, nd: Mapping[str, int]) -> None:
@@ -42,20 +38,9 @@ class KeywordIndex:
         known = self._bm25.idf.get(term) if self._bm25 is not None else None
         return float(known) if known is not None else math.log1p((self._size + 0.5) / 0.5)
 
-    def steady_idf(self, term: str) -> float:
-        """Weight of a term as if the document had no fewer than 16 chunks: of four, most words of
-        a contract stand in nearly all, and one that it lacks would outweigh all others."""
-        size, count = max(self._size, _LEAST_SIZE), self._counts.get(term, 0)
-        return math.log1p((size - count + 0.5) / (count + 0.5))
-
     def share(self, term: str) -> float:
         """Share of the documents that hold the term, in [0, 1]."""
         return self._counts.get(term, 0) / self._size if self._size else 0.0
-
-    @property
-    def is_short(self) -> bool:
-        """Whether `steady_idf` differs from `idf`."""
-        return self._size < _LEAST_SIZE
 
     def has(self, term: str) -> bool:
         """Whether any document holds the term."""

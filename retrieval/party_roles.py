@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from retrieval.folding import fold_width
 from retrieval.index import SearchIndex
@@ -36,7 +37,8 @@ _SAME_ROLE: tuple[tuple[str, ...], ...] = (
     ("owner", "发包人", "发包方", "业主", "建设单位"),
     ("contractor", "承包人", "承包方", "承包商", "施工方", "施工单位"),
     ("client", "委托方", "委托人", "定作人"),
-    ("consultant", "service provider", "provider", "受托方", "受托人", "服务方", "服务商"),
+    ("consultant", "adviser", "advisor", "顾问"),
+    ("service provider", "provider", "受托方", "受托人", "服务方", "服务商"),
     ("licensor", "许可方", "许可人"),
     ("licensee", "被许可方", "被许可人"),
     ("franchisor", "特许人", "特许方"),
@@ -54,10 +56,8 @@ _SAME_ROLE: tuple[tuple[str, ...], ...] = (
 )
 """Names of the same role; the one asked for is looked for first."""
 
-_ROLE_WORDS = tuple(
-    re.compile("|".join(name if name[0] >= "\u3400" else rf"\b{name}(?:s|'s)?\b" for name in names))
-    for names in _SAME_ROLE
-)
+_UNNAMED = frozenset(("party a", "party b", "party c", "first party", "second party"))
+"""Roles that tell nothing of what a party does: one without them has its parties all the same."""
 
 _DOCUMENT_EN = r"(?:agreement|contract|lease|loan|deed|licen[cs]e|note|policy|document|deal|order)"
 _ASKED_EN = re.compile(
@@ -88,7 +88,31 @@ _SIGNING = re.compile(
 )
 _OPENING_MARKS = "(（[ \t\n"
 _ENGLISH_NAME = re.compile(r"[A-Z][\w&'’.-]+")
-_FIRM_ZH = re.compile("[\u4e00-\u9fff]{2}|[A-Za-z]{3}|_{2}|×{2}")
+_NAME_ZH = re.compile("[\u4e00-\u9fff]{2}|[A-Za-z]{3}|×{2}")
+_BLANK = re.compile(r"^[\s:]*_{2}[\W_]*")
+_FIRST_CLAUSE = re.compile(
+    r"^[ \t]*(?:第[一1]条|一[、.．]|(?:article|section|clause)?[ \t]*1(?:[.、．)](?!\d)|\.1|[ \t])"
+    r"|article\s+i\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_UNNUMBERED = 3_000
+"""Characters from the start in which parties are introduced where no clause has a number."""
+_FIRM = re.compile(
+    r"\b(?:Ltd|Limited|Inc|Incorporated|LLC|LLP|L\.P|Corp|Corporation|Co|Company|plc|GmbH|AG|SE|AS|AB"
+    r"|ASA|Oy|SA|S\.A|SAS|Sarl|NV|BV|B\.V|SpA|Srl|Pty|University|Bank|Mr|Mrs|Ms|Dr)\b"
+)
+_FIRM_ZH = re.compile(
+    "^[^,，。;；:：、_]{2,24}(?:公司|集团|银行|信用社|合作社|委员会|事务所|大学|学校|医院|研究院|厂|店|商行)"
+)
+_FIRM_BEFORE_ZH = re.compile(
+    "(?:公司|集团|银行|信用社|合作社|委员会|事务所|大学|学校|医院|研究院|厂|店|商行)[ \t]*$"
+)
+_PARTIES_LINE = re.compile(
+    r"\bbetween\b[^;]{3,300}\band\b|^\W*(?:\d{1,2}[.)]?\s+)?(?:the\s+)?parties\b"
+    r"|^\W*(?:\d{1,2}[.)]?\s+)?party\s+[a-c]\b",
+    re.IGNORECASE,
+)
+"""A sentence that names the parties, or says of Party A what it is there for."""
 
 
 def asked_role(question: str) -> str:
@@ -108,20 +132,34 @@ def names_of(role: str) -> tuple[str, ...]:
     return (role, *same)
 
 
-def roles_in(text: str) -> frozenset[int]:
-    """The roles that `text` names, as numbers that are the same for names of the same role."""
-    lower = text.lower()
-    return frozenset(place for place, pattern in enumerate(_ROLE_WORDS) if pattern.search(lower))
+@lru_cache(maxsize=64)
+def _any_of(names: tuple[str, ...]) -> re.Pattern[str]:
+    """One of the names as a word; 买方 in 购买方 is none where both are names."""
+    longest = sorted(names, key=len, reverse=True)
+    return re.compile(
+        "|".join(
+            re.escape(name) if name[0] >= "\u3400" else rf"\b{re.escape(name)}(?=(?:s|'s|s')?\b)"
+            for name in longest
+        )
+    )
+
+
+def _names_looked_for(text: str, role: str) -> tuple[str, ...]:
+    """The names under which a document (folded, lower case) can introduce the role: all names of
+    it, but the asked one alone where the document uses that, or tells two of them apart."""
+    names = names_of(role)
+    used = set(_any_of(names).findall(text))
+    return (role,) if role in used or len(used) > 1 else names
 
 
 def _introductions(name: str) -> re.Pattern[str]:
     """How a text (width folded) gives a party the role `name`. The text of the party stands before
-    the match, or behind it where the group `line` matched."""
+    the match, or behind it where the group `line` matched; `bare` brackets only repeat a word."""
     word = re.escape(name)
     if re.search("[\u4e00-\u9fff]", name):
         return re.compile(
-            rf"[(](?![^()\n]{{0,24}}(?:盖章|签字|签章|公章))(?:[^()\n]{{0,16}}[、,，/\"“”])?"
-            rf"(?:以下)?(?:简?称)?(?:为|:)?[\"“「]?{word}[\"”」]?(?:[、,，/][^()\n]{{0,16}})?[)]"
+            rf"(?P<bare>[(](?![^()\n]{{0,24}}(?:盖章|签字|签章|公章))(?:[^()\n]{{0,16}}[、,，/\"“”])?"
+            rf"(?:以下)?(?:简?称)?(?:为|:)?[\"“「]?{word}[\"”」]?(?:[、,，/][^()\n]{{0,16}})?[)])"
             rf"|(?:简称|下称)(?:为|:)?[\"“「]?{word}(?![\u4e00-\u9fff])"
             rf"|(?P<line>(?:^|(?<=[\s,，;；。、]))"
             rf"(?:[一二三四五六七八九十\d]{{1,2}}[、.．]\s{{0,3}})?{word}\s{{0,4}}"
@@ -131,7 +169,7 @@ def _introductions(name: str) -> re.Pattern[str]:
     spaced = word.replace(r"\ ", r"\s+")
     return re.compile(
         rf"[(][^()\n]{{0,60}}[\"“'‘](?:the\s+)?{spaced}[\"”'’][^()\n]{{0,60}}[)]"
-        rf"|[(](?:as\s+)?(?:the\s+)?{spaced}[)]"
+        rf"|(?P<bare>[(](?:as\s+)?(?:the\s+)?{spaced}[)])"
         rf"|hereinafter\s+(?:\w+\s+){{0,4}}?(?:the\s+|as\s+){{0,2}}[\"“'‘]?{spaced}\b"
         rf"|,\s+as\s+(?:the\s+)?{spaced}\b(?=\W)"
         rf"|(?P<line>^[ \t]*(?:[(]?[\da-z]{{1,2}}[.)][ \t]+)?(?:the\s+|name\s+of\s+(?:the\s+)?)?"
@@ -140,14 +178,31 @@ def _introductions(name: str) -> re.Pattern[str]:
     )
 
 
-def _places(opening: str, name: str) -> Iterator[Span]:
-    """Where `opening` introduces the role `name` together with somebody, in order."""
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a role is given to somebody, or, `blank`, to whoever fills in the form."""
+
+    span: Span
+    blank: bool
+
+
+def _places(opening: str, name: str) -> Iterator[_Place]:
+    """Where `opening` introduces the role `name` together with somebody, in order. Behind the first
+    numbered clause a line ("Landlord: roof and walls") or a bare bracket shares out duties more
+    often than it names a party, so somebody must look like a firm there."""
+    first = _FIRST_CLAUSE.search(opening)
+    parties_end = first.start() if first else _UNNUMBERED
+    chinese = name[0] >= "\u3400"
     for match in _introductions(name).finditer(opening):
         line_end = opening.find("\n", match.end())
         behind = opening[match.end() : line_end if line_end >= 0 else len(opening)]
         line_start = opening.rfind("\n", 0, match.start()) + 1
         before = opening[max(line_start, match.start() - 200) : match.start()]
-        if match["line"] is not None:
+        # 甲方（出租人）：林晓峰
+        is_line = match["line"] is not None or bool(
+            match["bare"] and behind.startswith((":", " :"))
+        )
+        if is_line:
             # A form may give the name in the next line.
             beside = behind if behind.strip() else opening[match.end() : match.end() + 60]
         else:
@@ -158,8 +213,20 @@ def _places(opening: str, name: str) -> Iterator[Span]:
             beside.strip("( \t\n_×")
         ):
             continue
-        if _FIRM_ZH.search(beside) if name[0] >= "\u3400" else _ENGLISH_NAME.search(beside):
-            yield match.span()
+        if is_line and _BLANK.match(beside):
+            yield _Place(match.span(), blank=True)
+        elif not (_NAME_ZH if chinese else _ENGLISH_NAME).search(beside):
+            continue
+        else:
+            known = match.start() < parties_end or not (match["line"] or match["bare"])
+            if known or _is_firm(beside, is_line=is_line):
+                yield _Place(match.span(), blank=False)
+
+
+def _is_firm(beside: str, *, is_line: bool) -> bool:
+    """Whether what stands behind a line, or before brackets, looks like a firm or a person."""
+    chinese = _FIRM_ZH.match(beside.strip(": \t\n")) if is_line else _FIRM_BEFORE_ZH.search(beside)
+    return bool(chinese or _FIRM.search(beside))
 
 
 def introductions(index: SearchIndex, query: Query) -> tuple[Sentence, ...]:
@@ -171,12 +238,25 @@ def introductions(index: SearchIndex, query: Query) -> tuple[Sentence, ...]:
         return ()
     opening = fold_width(index.text[:_OPENING])
     if role in _ALL_ZH:
-        places = sorted(place for name in _CHINESE_NAMES for place in _places(opening, name))
-        return _sentences_at(index, places, _MOST_PARTIES)
-    for name in names_of(role):
-        if found := _sentences_at(index, list(_places(opening, name)), 1):
-            return found
+        found = (place for name in _CHINESE_NAMES for place in _places(opening, name))
+        spans = sorted(place.span for place in found if not place.blank)
+        return _sentences_at(index, spans, _MOST_PARTIES)
+    for name in _names_looked_for(fold_width(index.text).lower(), role):
+        spans = [place.span for place in _places(opening, name) if not place.blank]
+        if sentences := _sentences_at(index, spans, 1):
+            return sentences
     return ()
+
+
+def blank_role(index: SearchIndex, query: Query) -> str:
+    """The role asked for, where the document has a line for its holder that is not filled in, and
+    names nobody elsewhere; else empty."""
+    role = asked_role(query.text)
+    if not role or not index.chunks or introductions(index, query):
+        return ""
+    opening = fold_width(index.text[:_OPENING])
+    names = _names_looked_for(fold_width(index.text).lower(), role)
+    return role if any(place.blank for name in names for place in _places(opening, name)) else ""
 
 
 def _sentences_at(index: SearchIndex, places: Sequence[Span], limit: int) -> tuple[Sentence, ...]:
@@ -197,14 +277,16 @@ def is_introduction(index: SearchIndex, query: Query, sentences: Sequence[Senten
     return bool(named) and named[0].start == sentences[0].start
 
 
-def absent_role(index: SearchIndex, query: Query) -> str:
-    """The role asked for, where it is a usual one and the document names it nowhere, by none of its
-    names; else empty."""
+def absent_role(index: SearchIndex, query: Query, sentences: Sequence[Sentence]) -> str:
+    """The role asked for, where it is a usual one, the document names it nowhere, by none of its
+    names, and the first of the sentences does not tell the parties; else empty."""
     role = asked_role(query.text)
-    if not any(role in names for names in _SAME_ROLE):
+    names = names_of(role)
+    if not any(role in same for same in _SAME_ROLE) or _UNNAMED & set(names):
         return ""
-    text = index.text.lower()
-    return "" if any(name in text for name in names_of(role)) else role
+    if sentences and _PARTIES_LINE.search(index.text[sentences[0].start : sentences[0].end]):
+        return ""
+    return "" if _any_of(names).search(fold_width(index.text).lower()) else role
 
 
 def in_front(index: SearchIndex, query: Query, ranked: Sequence[Sentence]) -> tuple[Sentence, ...]:

@@ -8,12 +8,10 @@ any other question.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from retrieval.folding import fold_width
-from retrieval.party_roles import roles_in
 from retrieval.plain_kinds import KINDS
 from retrieval.query import Query
 from retrieval.types import Sentence
@@ -24,26 +22,20 @@ _LOOKED_AT = 5
 """Of the ranked sentences, how many may answer."""
 _SURE = 0.5
 """Likelihood from which on the first sentence stays the first."""
-_EVERY_PARTY = re.compile(
-    r"\b(?:either|each|neither|any|a|no|one|the\s+other)\s+party\b|\bparties\b|双方|任何?一方|各方",
-    re.IGNORECASE,
-)
 
 
 def answering(query: Query) -> Callable[[str], bool] | None:
     """What tells the sentences that answer a question of one of the kinds; None for any other."""
     if len(query.text) > _PLAIN_CHARS:
         return None
-    asked = fold_width(query.text)
-    kinds = [kind for kind in KINDS if kind.asked.search(asked)]
+    asked = fold_width(query.text).strip()
+    kinds = [kind for kind in KINDS if kind.asked.fullmatch(asked)]
     if not kinds:
         return None
-    roles = roles_in(asked)
 
     def answers(body: str) -> bool:
         wide = fold_width(body)
-        meant = bool(_EVERY_PARTY.search(wide)) or roles <= roles_in(wide)
-        return meant and any(kind.answers(asked, wide) for kind in kinds)
+        return any(kind.answers(asked, wide) for kind in kinds)
 
     return answers
 

@@ -1,6 +1,9 @@
-"""Kinds of plain questions, and the wordings of contracts that answer them and little else.
+"""Kinds of plain questions, and the wordings of contracts that answer them and nothing else.
 
-Patterns for English and Chinese; judged by `plain_facts`. They know wordings, no meaning.
+A kind knows its questions whole: a further word ("the hourly rate *for the supervisor*") makes it
+another question. The thing and the party asked for must be the subject or the object of the verb
+that answers, with nothing that qualifies them. Patterns for English and Chinese; judged by
+`plain_facts`. They know wordings, no meaning.
 """
 
 from __future__ import annotations
@@ -9,327 +12,315 @@ import re
 from dataclasses import dataclass
 
 from retrieval.asked import AskedKind, holds
+from retrieval.party_roles import names_of
+
+_BLANK = re.compile(r"_{2}")
+_EVERY_PARTY = r"(?:either|each|neither|any|no)\s+party"
+_EVERY_PARTY_ZH = r"(?:双方|各方|任何?一方)"
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Questions that match `asked`, answered by a sentence that matches `said`, holds one of
-    `facts` (any, when empty) and does not match `other`, which is said of something else. What
-    matches one of `things` in the question must do so in the sentence."""
+    """Questions that `asked` matches whole, answered by a sentence that matches `said`, holds one
+    of `facts` (any, when empty) and does not match `other`, which is said of something else.
+
+    What the group `thing` matched in the question stands for THING in `said`, by the names that
+    `things` gives it; the group `party` stands for PARTY, by any name of that role or by "either
+    party"; where the question names none, PARTY is anybody.
+    """
 
     asked: re.Pattern[str]
-    said: re.Pattern[str]
+    said: str
     facts: tuple[AskedKind, ...] = ()
     other: re.Pattern[str] | None = None
-    things: tuple[re.Pattern[str], ...] = ()
+    things: tuple[str, ...] = ()
 
     def answers(self, asked: str, body: str) -> bool:
-        if any(thing.search(asked) and not thing.search(body) for thing in self.things):
+        """Whether a sentence answers a question, both with their width folded."""
+        match = self.asked.fullmatch(asked)
+        if match is None or _BLANK.search(body):
             return False
-        if not self.said.search(body) or (self.facts and holds(body, self.facts) < 1.0):
+        found = match.groupdict()
+        said = self.said.replace("THING", self._named(found.get("thing") or ""))
+        said = said.replace("PARTY", _anyone(found.get("party") or ""))
+        if not re.search(said, body, re.IGNORECASE):
+            return False
+        if self.facts and holds(body, self.facts) < 1.0:
             return False
         return self.other is None or not self.other.search(body)
+
+    def _named(self, thing: str) -> str:
+        for names in self.things:
+            if re.fullmatch(names, thing, re.IGNORECASE):
+                return rf"(?:{names})"
+        return re.escape(thing)
+
+
+def _anyone(party: str) -> str:
+    """A pattern for the party that a question names, or for any."""
+    chinese = bool(re.search("[\u4e00-\u9fff]", party))
+    if not party:
+        return r"(?:(?:the\s+)?[\w-]+(?:\s+[\w-]+)?)"
+    names = "|".join(re.escape(name) for name in names_of(party.lower()))
+    if chinese:
+        return rf"(?:{names}|{_EVERY_PARTY_ZH})"
+    return rf"(?:(?:the\s+)?(?:{names})|{_EVERY_PARTY})"
 
 
 def _wording(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(patterns), re.IGNORECASE | re.DOTALL)
 
 
-_SUM = r"\b(?:price|fee|rent|charge|tariff)s?\b"
-_RISE = r"\b(?:increas|rais|escalat|adjust|index|uplift|revis|goes?\s+up|going\s+up|rises?\b|risen)"
-_OWNED = (
-    r"\b(?:owns?|owned|ownership|belongs?|vests?|vested|sole\s+(?:and\s+exclusive\s+)?property"
-    r"|exclusive\s+property|property\s+of|(?:remains?|stays?)\s+the\s+property|works?\s+made\s+for\s+hire|keeps?|retains?"
-    r"|right,?\s+title)\b"
-)
-_MIND = (
-    r"\b(?:intellectual\s+property|inventions?|patents?|copyrights?|work\s+product|know-?how|designs?"
-    r"|source\s+code|software|deliverables)\b"
-)
-_MADE = r"\b(?:drawings?|reports?|data|records?|tooling|tools|mou?lds?)\b"
+def _question(*patterns: str) -> re.Pattern[str]:
+    return re.compile(rf"\W*(?:{'|'.join(patterns)})\W*", re.IGNORECASE)
+
+
+# Where a sentence, or one of those that stand together under a number, begins.
+_START = r"(?:^|[.;:)\d]\s+)"
+_START_ZH = r"(?:^|[\s,，.;；。、:：条])"
 _CONTRACT = r"(?:agreement|contract|lease)"
-# Joint rights and what a contract has still to create are other matters, and so is what a cap
-# leaves out.
-_NOT_JOINT = r"^(?!.*\b(?:joint|shared|both|created|developed)).*"
-_CAPPED = r"^(?!.*\b(?:exclud|except|unlimited|uncapped|carve)).*"
+_THIS = (
+    r"(?:this\s+(?:[\w-]+\s+){0,2}?(?:agreement|contract|lease)"
+    r"|the\s+(?:agreement|contract))\b(?!\s+(?:of|for|with|between)\b)"
+)
+_NAMED_CONTRACT = rf"(?:the|this|our)\s+{_CONTRACT}"
+_ASKED_PARTY = r"(?:the\s+)?(?P<party>party\s+[a-c]|(?!party\b)[a-z-]+)"
+_AUX = r"(?:(?:may|can|shall|will|is|are|be|not|only|also|hereby|annually|yearly)\s+)"
+_RISE = r"(?:increas|rais|ris|goes\s+up|go\s+up|adjust|index|revis)\w*"
+_CONDITION = (
+    r"\bif\b|\bwhere\b|\bunless\b|\bin\s+the\s+event\b|\blate\b|\boverdue\b|\bdelay|\binterest\b"
+)
+_OWN = (
+    r"(?:(?:shall|will|is|are|be|exclusively|solely|always)\s+){0,4}"
+    r"(?:belongs?\s+to|vests?\s+in|vested\s+in|owned\s+by"
+    r"|(?:(?:remains?|stays?|becomes?)\s+)?the\s+(?:sole\s+|exclusive\s+){0,2}property\s+of)\b"
+)
+_OWNED_THING = (
+    r"intellectual\s+property(?:\s+rights)?|ip(?:\s+rights)?|inventions?|patents?|copyrights?"
+    r"|work\s+product|know-?how|designs?|source\s+code|software|deliverables"
+    r"|drawings?|reports?|data|records?|tooling|tools|mou?lds?"
+)
+_COST = r"(?:tax(?:es)?|duties|freight|shipping|transport|carriage|insurance|packing)"
+_PLACE_ZH = r"(?P<thing>房子|房屋|商铺|店铺|场地|厂房|仓库)"
+_PLACES_ZH = ("房子|房屋",)
+_SUM_ZH = r"(?:合同)?(?:总价款?|总金额|价款总额|总额|价款|金额)"
+_CONDITION_ZH = r"的[,，]|[如若]|逾期|违约|延误|迟延|保险|罚"
 KINDS = (
-    # How much the price may rise.
+    # How much the rent or the price may rise.
     Kind(
-        _wording(
-            rf"{_SUM}[^?]{{0,40}}\b(?:go(?:es)?\s+up|increased?|increases|rises?|raised?|reviewed)\b",
-            r"\b(?:raise|increase|put\s+up)\b[^?]{0,30}\b(?:price|fee|rent|charge)s?\b",
-            r"\b(?:price|rent|fee)\s+(?:increase|rise|review|adjustment)s?\b",
+        _question(
+            r"(?:by\s+)?how\s+much\s+(?:can|may|could|will|does|do)\s+the\s+"
+            r"(?P<thing>rents?|prices?|fees?)\s+(?:go\s+up|increase|rise|be\s+(?:raised|increased))"
+            r"(?:\s+(?:each|every|per|a)\s+year)?"
         ),
-        _wording(
-            rf"{_SUM}[^;.]{{0,100}}(?:\.\s[^;.]{{0,40}})?{_RISE}", rf"{_RISE}\w*[^;.]{{0,60}}{_SUM}"
-        ),
+        rf"(?:{_START}|\byear,?\s+|\bthen\s+on,?\s+)the\s+THING\s+{_AUX}{{0,5}}{_RISE}"
+        rf"|\b(?:raise|increase|adjust)\s+the\s+THING(?!\s+(?:of|for|in|on)\b)",
         ("percent",),
-        _wording(r"\binterest\b|\boverdue\b|\blate\b|\bdelay"),
-        (_wording(r"\brents?\b"), _wording(r"\b(?:price|fee|charge|tariff)s?\b")),
+        _wording(_CONDITION),
+        ("rents?", "prices?", "fees?"),
     ),
     Kind(
-        _wording(
-            r"(?:租金|房租|价格|单价|费用?|物价)[^?]{0,6}(?:涨|上调|提高|增加|递增|调整)|每年涨|涨(?:多少|价|幅)"
+        _question(
+            r"(?P<thing>租金|房租|单价|价格)(?:每年)?(?:会|能|可以)?(?:涨|上涨|上调|递增|增加)"
+            r"(?:多少|吗|几个点)"
         ),
-        _wording(
-            r"(?:租金|价格|价款|单价|费用?|标准)[^;；。]{0,40}(?:上调|上涨|递增|上浮|增加|提高|调整)"
-            r"|(?:上调|提高|调整)[^;；。]{0,12}(?:租金|价格|单价|费)"
-        ),
+        rf"(?:{_START_ZH}|起|后)THING(?:标准)?(?:每年|逐年|按年|每[两三]年|可以?|将)?"
+        r"(?:递增|上调|上浮|上涨|增加|提高|调高)",
         ("percent", "amount"),
-        _wording(r"逾期|违约金|利率"),
-        (_wording(r"租"), _wording(r"价")),
+        _wording(_CONDITION_ZH),
+        ("租金|房租",),
     ),
+    # Who owns what was made.
     Kind(
-        _wording(
-            rf"\bhow\s+(?:much|far)\b[^?]{{0,30}}{_SUM}[^?]{{0,30}}\b(?:go\s+up|increase|rise|be\s+raised)\b"
+        _question(
+            r"who\s+(?:(?:will\s+)?owns?|has|keeps|gets)\s+(?:all\s+)?(?:the\s+)?"
+            rf"(?P<thing>{_OWNED_THING})"
         ),
-        _wording(
-            rf"\b(?:may|right\s+to|entitled\s+to)\b[^.;]{{0,40}}{_RISE}\w*[^.;]{{0,30}}{_SUM}",
-            rf"{_SUM}[^.;]{{0,30}}\b(?:may|can)\b[^.;]{{0,30}}{_RISE}",
-        ),
+        rf"{_START}(?:(?:all|any|the|other|such|and|[\w-]+,)\s+){{0,3}}(?:(?:[\w-]+,\s+)*[\w-]+\s+and\s+other\s+)?"
+        rf"THING(?:\s+(?:made|created|developed|produced|prepared)\s+[^.;,]{{3,60}}?)?\s+{_OWN}"
+        rf"|\bowns?\s+(?:(?:all|any|the)\s+){{0,2}}THING\s*[.;]",
         (),
-        _wording(r"\binterest\b|\boverdue\b|\blate\b|\bdelay"),
-        (_wording(r"\brents?\b"), _wording(r"\b(?:price|fee|charge|tariff)s?\b")),
-    ),
-    # Who owns what comes of the mind.
-    Kind(
-        _wording(
-            rf"{_NOT_JOINT}\bwho\s+(?:will\s+)?(?:owns?|has|holds|keeps|gets)\b[^?]{{0,40}}(?:{_MIND}|\bip\b)",
-            rf"{_NOT_JOINT}\bwhose\b[^?]{{0,30}}(?:{_MIND}|\bip\b)",
-            rf"{_NOT_JOINT}(?:{_MIND}|\bip\b)[^?]{{0,30}}\b(?:belong|owned|ownership)\b",
-        ),
-        _wording(rf"{_OWNED}[^;.]{{0,200}}{_MIND}", rf"{_MIND}[^;.]{{0,200}}{_OWNED}"),
-        (),
-        _wording(
-            r"\binfring|\bwarrant|\brepresents\b|\bindemnif|\bconfidential\b|\bmeans\b|\bif\b|\bnothing\b"
-        ),
+        _wording(rf"{_CONDITION}|\bwarrant|\brepresents\b|\bconfidential\b|\bnothing\b|\bnot\b"),
         (
-            _wording(r"\bpatents?\b"),
-            _wording(r"\bcopyrights?\b"),
-            _wording(r"\bdesigns?\b"),
-            _wording(r"\b(?:software|code)\b"),
-            _wording(r"\binventions?\b"),
-        ),
-    ),
-    Kind(
-        _wording(rf"\bwho\s+(?:will\s+)?(?:owns?|has|keeps|gets)\b[^?]{{0,30}}{_MADE}"),
-        _wording(rf"{_OWNED}[^;.]{{0,160}}{_MADE}", rf"{_MADE}[^;.]{{0,160}}{_OWNED}"),
-        (),
-        _wording(r"\binfring|\bwarrant|\brepresents\b|\bindemnif|\bmeans\b|\bif\b|\bnothing\b"),
-        (
-            _wording(r"\bdrawings?\b"),
-            _wording(r"\breports?\b"),
-            _wording(r"\bdata\b"),
-            _wording(r"\brecords?\b"),
-            _wording(r"\b(?:tooling|tools|mou?lds?)\b"),
+            r"intellectual\s+property(?:\s+rights)?|ip(?:\s+rights)?",
+            r"inventions?",
+            r"patents?",
+            r"copyrights?",
+            r"designs?",
+            r"drawings?",
+            r"reports?",
+            r"records?",
+            r"tooling|tools|mou?lds?",
         ),
     ),
     # How long the contract runs, and whether it goes on by itself.
     Kind(
-        _wording(
-            rf"\bhow\s+long\b[^?]{{0,20}}\b{_CONTRACT}\b(?:[^?]{{0,12}}\b(?:last|run|in\s+force|valid)\b|\W*$)",
-            rf"\bwhen\s+does\b[^?]{{0,12}}\b{_CONTRACT}\s+(?:end|expire)",
+        _question(
+            r"how\s+long\s+(?:does|is|will)\s+(?:the|this|our)\s+(?P<thing>agreement|contract|lease)"
+            r"(?:\s+(?:last|run|in\s+force|valid|for))?",
+            r"when\s+does\s+(?:the|this|our)\s+(?:agreement|contract|lease)\s+(?:end|expire)",
         ),
-        _wording(
-            rf"\b(?:{_CONTRACT}|term)\b[^;.]{{0,100}}"
-            r"\b(?:lasts?|runs?|continues?|remains?|in\s+force|expires?|ends?)\b[^;.]{0,80}"
-            r"\b(?:years?|months?|[12]\d{3})\b"
-        ),
+        rf"{_START}{_THIS}(?:\s+(?:starts?|begins?|commences?)\s+on\s+[^.;]{{3,30}}?\s+and)?"
+        r"\s+(?:(?:shall|will)\s+)?(?:lasts?|runs?|continues?|(?:remains?|is)\s+in\s+force|expires?|ends?)\b"
+        r"[^;.]{0,60}\b(?:years?|months?|[12]\d{3})\b",
         ("duration", "date"),
-        _wording(r"\bconfiden|\bsurviv|\bafter\s+(?:the\s+)?(?:end|expir|terminat)|\binsurance\b"),
+        _wording(
+            rf"{_CONDITION}|\bconfiden|\bsecre|\bsurviv|\b(?:months?|weeks?|days?)['’]?\s+notice\b"
+        ),
     ),
     Kind(
-        _wording(
-            rf"\b{_CONTRACT}\b[^?]{{0,16}}\b(?:renew|extend)", r"\bautomatic\w*\s+(?:renew|exten)"
+        _question(
+            rf"(?:does|will|is)\s+{_NAMED_CONTRACT}\s+(?:be\s+)?(?:automatically\s+)?"
+            r"(?:renew|renewed|extend|extended)(?:\s+itself)?(?:\s+automatically)?"
         ),
-        _wording(
-            r"\bautomatic\w*\s+(?:renew|exten|continu)",
-            r"\b(?:renew|exten|continu)\w*\s+automatic",
-            r"\bunless\b[^;.]{0,80}\bnotice\b[^;.]{0,80}\b(?:goes\s+on|continu|renew|extend|prolong)",
-        ),
-        (),
-        _wording(r"\binsurance\b|\blicen[cs]es?\b|\bletter\s+of\s+credit\b"),
+        rf"(?:{_START}|,\s+)(?:{_THIS}|the\s+term(?:\s+of\s+{_THIS})?)\s+{_AUX}{{0,3}}"
+        r"(?:automatically\s+(?:renew|exten)\w*|(?:renew|exten)\w*\s+automatically)",
     ),
     # Which law governs.
     Kind(
-        _wording(
-            r"\b(?:what|which|whose)\s+(?:\w+(?:'s)?\s+)?laws?\s+(?:governs?|appl(?:y|ies))"
-            r"|\bgoverning\s+law\b|\blaw\s+(?:governs|applies)"
+        _question(
+            rf"(?:what|which|whose)(?:\s+country's)?\s+laws?\s+(?:governs?|appl(?:y|ies))(?:\s+to)?(?:\s+{_NAMED_CONTRACT})?",
+            rf"what\s+is\s+the\s+governing\s+law(?:\s+of\s+{_NAMED_CONTRACT})?",
         ),
-        _wording(
-            r"\b(?:governed|construed|interpreted)\s+(?:\w+\s+){0,6}(?:by|with|under|to)\b[^.;]{0,80}\blaws?\b"
-            r"|\blaws?\s+of\s+[^.;]{2,60}?\b(?:govern|appl(?:y|ies))"
-            r"|\b[A-Z][a-z]+\s+law\s+(?:governs|applies|shall)"
-        ),
-        (),
-        _wording(r"\bsales?\s+tax|\btaxes\b|\blicen[cs]ed\b|\bcompl(?:y|iance)\b"),
+        rf"{_START}{_THIS}\s+(?:(?:shall|will|is|be|to|and)\s+){{0,4}}(?:governed|construed|interpreted)\b[^.;]{{0,80}}\blaws?\b"
+        rf"|{_START}the\s+laws?\s+of\s+[^.;]{{2,50}}?\s+(?:govern|appl(?:y|ies)\s+to)\s+{_THIS}"
+        rf"|{_START}(?-i:[A-Z][a-z]+)\s+law\s+(?:governs|applies\s+to)\s+{_THIS}",
     ),
     # How much a party is liable for at most.
     Kind(
-        _wording(
-            rf"{_CAPPED}\b(?:cap|limit|limited|maximum|ceiling|most)\b[^?]{{0,40}}\b(?:liab|damages)",
-            rf"{_CAPPED}\bliab\w+[^?]{{0,25}}\b(?:cap|capped|limit|limited|most|maximum|up\s+to)\b",
+        _question(
+            rf"what\s+is\s+the\s+(?:cap|limit|maximum)\s+(?:on|of|for)\s+(?:{_ASKED_PARTY}'s\s+)?"
+            r"liability",
+            r"what\s+is\s+the\s+liability\s+(?:cap|limit)",
         ),
-        _wording(
-            r"\bliab\w+[^;]{0,220}(?:(?<!not\s)\blimited\s+(?:\w+\s+){0,5}to\b|\bnot\s+exceed|\bexceed|\bcapped"
-            r"|\bno\s+more\s+than|\bgreater\s+of|\blesser\s+of)",
-            r"\bliable\b[^;.]{0,120}\bup\s+to\b",
-        ),
+        rf"{_START}(?:the\s+)?(?:(?:total|aggregate|maximum|entire|overall)\s+)*"
+        r"(?:liability\s+of\s+PARTY|PARTY's\s+(?:(?:total|aggregate|maximum)\s+)*liability)"
+        rf"(?:\s+(?:under|arising\s+(?:from|out\s+of)|in\s+connection\s+with)\s+{_THIS})?"
+        r"\s+(?:(?:shall|is|will|in\s+any\s+event|be)\s+)*(?:limited\s+to|capped\s+at|not\s+exceed)\b",
         ("amount", "percent"),
-        _wording(r"\binsurance\b|\bdeductible\b|\bwithout\s+limit"),
+        _wording(rf"{_CONDITION}|\binsur|\bdeductible\b"),
     ),
     Kind(
-        _wording(r"责任(?:的?上限|限额|封顶)|最多(?:要)?(?:赔|承担)|赔偿(?:的)?(?:上限|限额)"),
-        _wording(
-            r"(?:赔偿|责任)[^;；。]{0,40}(?:不超过|不得超过|为限|上限)",
+        _question(
+            r"(?P<party>[\u4e00-\u9fff]{2,5}?)(?:的?(?:赔偿|违约)?责任的?(?:上限|限额)是?多少"
+            r"|最多(?:要)?(?:赔偿?|承担)多少)",
         ),
+        rf"{_START_ZH}PARTY的?(?:全部|累计|最高)?(?:赔偿|违约)?责任(?:总额)?[^;；。,，]{{0,6}}"
+        r"(?:不超过|不得超过|以|上限[为是])",
         (),
-        _wording(r"逾期|迟延|延误|保险"),
+        _wording(_CONDITION_ZH),
     ),
     # Getting out without a reason.
     Kind(
-        _wording(
-            r"\b(?:terminate|end|cancel|leave)\b[^?]{0,40}"
-            r"\b(?:for\s+convenience|without\s+(?:a\s+|any\s+)?(?:cause|reason)|at\s+any\s+time|early)\b",
-            r"\bget\s+out\s+of\b[^?]{0,20}\b(?:agreement|contract|deal)\b",
-            r"\bnotice\b[^?]{0,50}\b(?:terminate|terminating|termination|end|cancel)\b",
+        _question(
+            rf"can\s+{_ASKED_PARTY}\s+(?:terminate|end|cancel|leave)(?:\s+{_NAMED_CONTRACT})?"
+            r"\s+(?:early|for\s+convenience|at\s+any\s+time|without\s+(?:a\s+|any\s+)?(?:cause|reason))"
         ),
-        _wording(
-            r"\b(?:may|can|is\s+entitled\s+to|has\s+the\s+right\s+to)\s+(?:\w+\s+){0,4}?(?:terminate|end|cancel)\b"
-            r"(?:[^;]{0,160}\bnotice\b|[^;]{0,20}\bnotice)"
-        ),
+        r"\bPARTY\s+(?:may|can|is\s+entitled\s+to|has\s+the\s+right\s+to)\s+(?:at\s+any\s+time\s+)?"
+        rf"(?:terminate|end|cancel)\s+{_THIS}[^;.]{{0,160}}\bnotice\b",
         ("duration",),
         _wording(
-            r"\b(?:breach|default|fail|insolv|bankrupt|receiver|control|force\s+majeure|cure|remed|if\b|unless\b"
-            r"|in\s+the\s+event|renew|violat|cause\b(?<!without\scause))"
+            rf"{_CONDITION}|\b(?:breach|default|fail|insolv|bankrupt|receiver|control|force\s+majeure"
+            r"|cure|remed|renew|violat|cause)"
         ),
     ),
     # Whether trade is tied to one party: "on a non-exclusive basis" says that it is not.
     Kind(
-        _wording(
-            r"\bis\s+there\b[^?]{0,12}\bexclusivity\b", r"\bis\s+(?:it|the\s+\w+)\s+exclusive\b"
-        ),
-        _wording(
-            r"\b(?:appoint|suppl|purchas|buy|sell|distribut|engag)\w*[^.;]{0,80}"
-            r"\bon\s+an?\s+(?:non-?)?exclusive\s+basis\b"
-        ),
+        _question(r"is\s+there\s+(?:an?\s+)?exclusivity(?:\s+clause)?"),
+        rf"{_START}PARTY\s+(?:shall\s+|is\s+|hereby\s+)?(?:appoint|suppl|purchas|buy|sell|distribut|engag)"
+        r"\w*[^.;,]{0,60}\bon\s+an?\s+(?:non-)?exclusive\s+basis\s*\.",
         (),
-        _wording(r"\blicen[cs]e"),
+        _wording(r"\blicen[cs]e|\breview\b"),
     ),
     # What a breach leads to.
     Kind(
-        _wording(
-            r"\bwhat\b[^?]{0,12}\bif\b[^?]{0,40}\b(?:breach(?:es)?|breaks?|defaults?)\b"
-            r"(?![^?]{0,20}\bconfiden)"
+        _question(
+            r"what\s+(?:happens\s+)?if\s+(?:either|one|a)\s+(?:party|side)\s+"
+            rf"(?:breaches|breaks|defaults)(?:\s+{_NAMED_CONTRACT})?"
         ),
-        _wording(
-            r"\bterminat\w*[^;]{0,240}\b(?:breach|default)",
-            r"\b(?:breach|default)\w*[^;]{0,240}\bterminat",
-        ),
+        rf"(?:either|each|any|a)\s+party\s+may\s+(?:terminate|end)\s+{_THIS}[^;.]{{0,60}}"
+        r"\b(?:if|where|when)\s+the\s+other(?:\s+party)?\s+[^;.]{0,40}\b(?:breach|default)",
     ),
     # How the contract itself is changed.
     Kind(
-        _wording(
-            r"\b(?:agreement|contract|terms)\b[^?]{0,24}\b(?:changed|amended|modified|varied)\b",
-            r"\b(?:change|amend|modify|vary)\s+(?:the|this|our)\s+(?:agreement|contract|terms)\b",
+        _question(
+            rf"(?:how\s+)?(?:can|is)\s+{_NAMED_CONTRACT}\s+(?:be\s+)?"
+            r"(?:changed|amended|modified|varied)(?:\s+by\s+email|\s+orally)?"
         ),
-        _wording(
-            r"\b(?:amend|modif|chang|alter|vari)\w*[^;.]{0,60}\b(?:this|the)\s+(?:[A-Z]\w+\s+){0,3}"
-            r"(?:agreement|contract)\b[^;.]{0,160}\b(?:in\s+(?:a\s+)?writing|written|signed)\b",
-            r"\b(?:agreement|contract)\b[^;.]{0,60}\b(?:amend|modif|chang|alter|vari)\w*[^;.]{0,160}"
-            r"\b(?:in\s+(?:a\s+)?writing|written|signed)\b",
-        ),
-        (),
-        _wording(
-            r"\bchange\s+(?:of|in)\s+(?:\w+\s+){0,3}(?:control|address|ownership|management)\b"
-            r"|\bterminat"
-        ),
+        r"\b(?:amendment|modification|change|alteration|variation)s?\s+(?:of|to|in)\s+"
+        rf"{_THIS}[^;.]{{0,120}}\b(?:in\s+writing|written|signed)\b"
+        rf"|{_START}{_THIS}\s+{_AUX}{{1,4}}(?:amended|modified|changed|altered|varied)\b"
+        r"[^;.]{0,120}\b(?:in\s+writing|written|signed)\b",
     ),
-    # What must be kept secret, and for how long.
+    # For how long something is kept secret.
     Kind(
-        _wording(
-            r"\bwhat\b[^?]{0,30}\b(?:keep|kept|treated?\s+as)\b[^?]{0,12}\b(?:confidential|secret)\b"
+        _question(
+            r"how\s+long\s+(?:does|do)\s+(?:the\s+)?(?:confidentiality|secrecy)"
+            r"(?:\s+(?:obligations?|duty|duties))?\s+last",
         ),
-        _wording(
-            r"\b(?:keep|hold|maintain|treat)\b[^.;]{0,60}\b(?:confiden|secre)",
-            r"\bconfidential\s+information\b[^.;]{0,40}\bmeans\b",
-        ),
-    ),
-    Kind(
-        _wording(
-            r"\bhow\s+long\b[^?]{0,50}\b(?:confiden|secre)",
-            r"\b(?:confiden|secre)\w*[^?]{0,20}\b(?:last|period)\b",
-        ),
-        _wording(
-            r"\b(?:confiden|secre|proprietary)\w*[^;]{0,400}\b(?:years?|months?)\b[^;]{0,60}"
-            r"\b(?:after|from|following|thereafter|beyond)\b",
-            r"\b(?:years?|months?)\b[^;]{0,60}\b(?:after|from|following|thereafter)\b[^;]{0,200}"
-            r"\b(?:confiden|secre|proprietary)",
-        ),
+        r"\b(?:confidential\w*|secre\w+|confidence)(?:\s+(?:information|obligations?|duties|lasts?"
+        r"|shall|will|survives?|remains?|continues?)){0,4},?(?:\s+and)?\s+(?:for\s+)?"
+        r"[^;.,]{0,20}\b(?:years?|months?)\s+(?:after|from|following)\b",
         ("duration",),
     ),
     # Who bears a cost.
     Kind(
-        _wording(
-            r"\bwho\b[^?]{0,20}\b(?:pays?|bears?|covers?|responsible)\b[^?]{0,20}"
-            r"\b(?:tax(?:es)?|freight|shipping|transport|carriage|insurance)\b"
+        _question(
+            r"who\s+(?:pays|bears|covers)\s+(?:for\s+)?(?:the\s+)?(?:costs?\s+of\s+)?"
+            r"(?P<thing>tax(?:es)?|freight|shipping|transport|carriage|insurance)"
         ),
-        _wording(
-            r"\b(?:pay|pays|paid|payable|bear|bears|borne|responsible|liable|expense|cost|harmless)\b"
-        ),
+        rf"\b(?:pays?|bears?)\s+(?:all\s+)?(?:the\s+)?(?:costs?\s+of\s+)?"
+        rf"(?:(?:the\s+)?{_COST}(?:,|\s+and)\s+){{0,2}}(?:the\s+)?THING"
+        rf"(?:(?:,|\s+and)\s+(?:the\s+)?{_COST})*\s*[.;]",
         (),
-        _wording(r"\bincome\s+tax"),
-        (
-            _wording(r"\btax(?:es)?\b"),
-            _wording(r"\binsur"),
-            _wording(r"\b(?:freight|ship(?:ping|ment|ped)|transport\w*|carriage)\b"),
-        ),
+        _wording(_CONDITION),
+        (r"tax(?:es)?", r"freight|shipping|transport|carriage"),
     ),
-    # What a loan or a thing is for, where it lies, how much was lent.
+    # Where a building lies and what it is for.
     Kind(
-        _wording(
-            r"借(?:了|款|的)?(?:金额|总额|本金)?(?:是|为)?多少(?!天|个?月|年|利)|借款(?:金|数)额"
-        ),
-        _wording(r"(?:借款|贷款|出借)[^;；。]{0,24}(?:人民币|美元|元)"),
-        ("amount",),
-        _wording(r"逾期|罚息|违约金|利息"),
-    ),
-    Kind(
-        _wording(r"用来(?:做|干)什么|用途是?什么|什么用途|做什么用"),
-        _wording(r"(?<!使)用于|用途(?:为|是|:)|作为?[^;；。]{1,10}使用"),
+        _question(rf"{_PLACE_ZH}(?:位于|坐落)?在?(?:哪里?|什么地方)"),
+        rf"{_START_ZH}THING(?:位于|坐落)",
         (),
-        _wording(r"不得|保密"),
+        None,
+        _PLACES_ZH,
     ),
     Kind(
-        _wording(r"(?:房子|房屋|商铺|店铺|场地|厂房|仓库|租赁物)[^?]{0,3}在(?:哪|什么地方)"),
-        _wording(r"位于|坐落"),
-    ),
-    # The whole price, where it is delivered, and who decides disputes.
-    Kind(
-        _wording(
-            r"[一总]共(?:要)?(?:付|花|是)?多少(?:钱|元)?(?!天|人|台)|总价(?:款)?(?:是|为)?多少"
-            r"|合同(?:总)?(?:金额|价款|总?价)(?:是|为)?多少"
-        ),
-        _wording(
-            r"(?:[共合总]计|总价款?|总金?额|总值|合同价款)[^;；。]{0,16}?(?:[\d零一二三四五六七八九十百千万壹贰叁肆伍陆柒捌玖拾佰仟,.]+\s?(?:美?元|圆))"
-        ),
-        ("amount",),
-        _wording(r"违约金|罚款|不超过|赔偿|保证金"),
-    ),
-    Kind(
-        _wording(r"(?:运|送|交)(?:货)?(?:到|至|去)(?:哪|什么地方)|在哪里?交货|交货地点"),
-        _wording(r"[运送](?:货)?(?:至|到|抵)[\u4e00-\u9fff]|交货地点(?:为|是|:)\s?[\u4e00-\u9fff]"),
+        _question(rf"{_PLACE_ZH}(?:是)?(?:用来(?:做|干)什么|(?:的)?用途是什么|做什么用)"),
+        rf"{_START_ZH}THING(?:(?:位于|坐落于?)[^,，。;；]{{1,30}}[,，])?(?:仅|只|应当?)?用于",
         (),
-        _wording(r"违约金|逾期|错发"),
+        _wording(r"不得"),
+        _PLACES_ZH,
     ),
+    # The whole price, where goods are delivered, and who decides disputes.
     Kind(
-        _wording(r"(?:争议|纠纷)(?:怎么|如何|由谁|在哪)|打官司"),
-        _wording(r"(?:争议|纠纷|争执)[^。]{0,80}(?:仲裁|法院|起诉|诉讼)"),
-    ),
-    # Pay by the hour.
-    Kind(
-        _wording(r"\bhourly\b|\bper\s+hour\b|\ban\s+hour\b"),
-        _wording(r"\bper\s+hour\b|\ban\s+hour\b|\bhourly\b"),
+        _question(
+            rf"{_SUM_ZH}(?:是|为)?多少(?:钱|元)?",
+            r"[一总]共(?:要)?(?:付|花|是)?多少(?:钱|元)",
+        ),
+        rf"{_START_ZH}(?:合同(?:总?价款?|总?金额|总额)|总价款?|价款总额)"
+        r"(?:[为是:]|共?计)?(?:人民币|美元)?"
+        r"[\d零一二三四五六七八九十百千万壹贰叁肆伍陆柒捌玖拾佰仟,.]+\s?(?:美?元|圆)",
         ("amount",),
+        _wording(r"违约|罚|不超过|赔偿|保证金"),
+    ),
+    Kind(
+        _question(
+            r"货?(?:物)?[运送交](?:货)?(?:到|至|去)(?:哪里?|什么地方)",
+            r"在哪里?交货",
+            r"交货地点(?:是|在)?(?:哪里?|什么地方)",
+        ),
+        r"(?:货物?[运送交]|[送交运]货)[至到抵][\u4e00-\u9fff]|交货地点(?:为|是|:)\s?[\u4e00-\u9fff]",
+        (),
+        _wording(rf"{_CONDITION_ZH}|错发|[退返换]"),
+    ),
+    Kind(
+        _question(
+            r"(?:发生|有)?(?:争议|纠纷)(?:了)?(?:怎么|如何)(?:解决|处理|办)?",
+            r"(?:在|去|到)?哪里?打官司",
+        ),
+        rf"(?:{_START_ZH}|发生的?|产生的?|引起的?|有关的?|一切|任何)(?:争议|纠纷)"
+        r"[^。]{0,60}(?:仲裁|法院|起诉|诉讼)",
+        (),
+        _wording(r"质量(?:争议|纠纷)|鉴定|检验"),
     ),
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from retrieval.identifiers import absent_things
 from retrieval.index import SearchIndex
-from retrieval.party_roles import absent_role, is_introduction
+from retrieval.party_roles import absent_role, blank_role, is_introduction
 from retrieval.query import read_question
 from retrieval.ranking import rank_sentences
 from retrieval.support import judge
@@ -35,9 +35,12 @@ def find_evidence(index: SearchIndex, question: str, *, limit: int = 10) -> Evid
     support, answerable, reason = judge(index, query, hits, sentences)
     named = is_introduction(index, query, sentences)
     absent = absent_things(index.text, question) if sentences and not named else ()
-    if not absent and (role := absent_role(index, query)):
+    if not absent and (role := absent_role(index, query, sentences)):
         absent = (role,)
     if absent:
         answerable, reason = False, f"the document never speaks of {', '.join(absent)}"
+        support = min(support, _ABSENT_SUPPORT)
+    elif blank := blank_role(index, query):
+        answerable, reason = False, f"the document has a line for {blank} that is not filled in"
         support = min(support, _ABSENT_SUPPORT)
     return Evidence(question, query.language, hits, sentences, support, answerable, reason, absent)

@@ -61,12 +61,7 @@ BIAS: Mapping[Language, float] = {"en": -3.35, "zh": -2.299}
 
 
 def features(
-    index: SearchIndex,
-    query: Query,
-    hits: Sequence[Hit],
-    sentences: Sequence[Sentence],
-    *,
-    steady: bool = False,
+    index: SearchIndex, query: Query, hits: Sequence[Hit], sentences: Sequence[Sentence]
 ) -> dict[str, float]:
     """The measured features of the evidence, most of them in [0, 1].
 
@@ -74,10 +69,9 @@ def features(
     in quotation marks (or all), in one of the first chunks; `concept`, `concept_absent`: concepts
     held by a first chunk, the most telling one that stands nowhere; `no_kind`: no quote holds the
     kind of fact asked for; `cosine`: strength of the best match; `share`: see
-    `Concept.share`, as log odds. `steady`: words are weighed as in a document that is not short
-    (the models of learned matters were fitted without).
+    `Concept.share`, as log odds.
     """
-    idf = index.keywords.steady_idf if steady else index.keywords.idf
+    idf = index.keywords.idf
     top = [index.terms[hit.chunk.index] for hit in hits[:3]]
     concepts = {concept.term: idf(concept.term) for concept in query.concepts}
     mass = sum(concepts.values()) or 1.0
@@ -233,13 +227,12 @@ def judge(
         return 0.0, False, "no clause shares a word with the question"
     if len(unknown) < len(query.clauses):
         return _NAMED_SUPPORT, True, ""
-    found = features(index, query, hits, sentences, steady=True)
+    found = features(index, query, hits, sentences)
     weights = WEIGHTS[query.language]
     raw = BIAS[query.language] + sum(weight * found[name] for name, weight in weights.items())
     cues = index.cues(query)
     if cues.model is not None:
-        own = features(index, query, hits, sentences) if index.keywords.is_short else found
-        learned = _learned_odds(index, query, cues, cues.model, own, hits, sentences)
+        learned = _learned_odds(index, query, cues, cues.model, found, hits, sentences)
         raw = cues.strength * learned + (1 - cues.strength) * raw
     raw = chinese_support.odds(index, query, found, sentences, raw)
     support = 1 / (1 + math.exp(-raw))

@@ -7,10 +7,10 @@ import pytest
 from retrieval.chunk import split
 from retrieval.clauses import outline
 from retrieval.index import SearchIndex
-from retrieval.party_roles import asked_role, introductions
+from retrieval.party_roles import absent_role, asked_role, introductions
 from retrieval.plan import find_evidence
 from retrieval.query import read_question
-from retrieval.types import Document, DocumentPage, Language
+from retrieval.types import Document, DocumentPage, Language, Sentence
 
 STORAGE = """STORAGE AGREEMENT
 
@@ -54,6 +54,42 @@ PURCHASE = """采购合同
 西岭阀门股份有限公司（乙方、卖方）
 一、乙方向甲方供应阀门二百只，甲方验收后付款。
 二、乙方应当在甲方通知后七日内更换不合格的阀门。
+"""
+REPAIRS = """LEASE OF A HALL
+
+This lease is made between Brook & Sons LLC and Ida Marsh.
+
+1. The hall is let for USD 700 a month.
+2. Upkeep is shared:
+Landlord: Roof and outer walls.
+Tenant: Windows and doors.
+3. The party that causes damage (Tenant) pays for it.
+4. Guarantor: Selby Trust Ltd.
+"""
+DIGGER = """设备租赁合同
+一、出租人将挖掘机租给承租人。
+二、维修分工如下：
+出租人：发动机、液压系统
+承租人：轮胎、油料
+三、监护人（委托人）不参加签约。
+"""
+RESALE = """RESALE AGREEMENT
+
+between Corvin Tools Ltd ("Seller") and Maple Hardware Inc. ("Buyer").
+
+1. Seller buys the drills from a supplier in Asia.
+2. Buyer sells them to customers in Ohio. The customer may return a drill.
+"""
+FORM = """房屋租赁合同
+出租人（甲方）：________
+承租人（乙方）：陈小满
+一、租金每月____元。
+"""
+ADVICE = """ADVISORY AGREEMENT
+
+This agreement is made between Norrland Energy AS and Pia Berg.
+
+1. Ms Berg advises on wind farms. Any party agrees to keep this secret.
 """
 
 
@@ -127,6 +163,51 @@ def test_a_usual_role_that_stands_nowhere_is_said_to_be_absent(
     evidence = find_evidence(index_of(text, "en"), question)
     assert not evidence.answerable
     assert evidence.absent == absent
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "question"),
+    [
+        (REPAIRS, "en", "Who is the landlord?"),
+        (REPAIRS, "en", "Who is the lessee?"),
+        (DIGGER, "zh", "出租人是谁？"),
+        (DIGGER, "zh", "Who is the tenant?"),
+        (DIGGER, "zh", "委托方是谁？"),
+    ],
+)
+def test_who_has_a_duty_is_not_introduced(text: str, language: Language, question: str) -> None:
+    assert introductions(index_of(text, language), read_question(question)) == ()
+
+
+def test_a_firm_is_introduced_in_a_clause_too() -> None:
+    (found,) = introductions(index_of(REPAIRS, "en"), read_question("Who is the guarantor?"))
+    assert "Selby" in REPAIRS[found.start : found.end]
+
+
+@pytest.mark.parametrize(
+    "question", ["Who is the supplier?", "Who is the customer?", "供应商是谁？"]
+)
+def test_a_name_that_the_contract_uses_for_others_has_no_synonyms(question: str) -> None:
+    assert introductions(index_of(RESALE, "en"), read_question(question)) == ()
+
+
+def test_a_line_that_is_not_filled_in_is_said_to_be_so() -> None:
+    index = index_of(FORM, "zh")
+    for question in ("出租人是谁？", "甲方是谁？", "Who is the landlord?"):
+        evidence = find_evidence(index, question)
+        assert not evidence.answerable
+        assert "not filled in" in evidence.reason
+    assert find_evidence(index, "承租人是谁？").answerable
+
+
+def test_a_role_without_a_name_is_not_absent_where_the_line_of_the_parties_is_quoted() -> None:
+    index = index_of(ADVICE, "en")
+    for question in ("Who is the consultant?", "Who is Party A?"):
+        query = read_question(question)
+        start = ADVICE.index("This agreement")
+        line = Sentence(start, ADVICE.index("\n", start), index.chunks[0], 1.0)
+        assert absent_role(index, query, [line]) == ""
+    assert absent_role(index, read_question("Who is the consultant?"), []) == "consultant"
 
 
 def test_a_line_to_sign_on_introduces_nobody() -> None:
