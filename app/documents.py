@@ -46,7 +46,8 @@ class Waiting:
 
     "worker": to be taken up, behind so many of its owner's; "paused": the same, and nothing is
     taken up for now; "documents": to be read, behind so many of its owner's; "engine": for its turn
-    or for room in the engine, which is reading so many.
+    or for room in the engine, which has so many of its owner's under way beside it, and may be at
+    questions or at other owners' documents.
     """
 
     reason: WaitReason

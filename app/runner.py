@@ -21,7 +21,7 @@ from app.pace import PROGRESS_S, Stopped, Throttle, since
 from app.reading_turns import ahead_of, due
 from app.workers import Worker
 from backend.errors import BackendError, RequestTooLarge
-from backend.types import DocumentTokens
+from backend.types import DocumentTokens, ReadProgress
 from retrieval.errors import ParseCancelled, ParseError
 
 if TYPE_CHECKING:
@@ -34,12 +34,15 @@ IDLE_S = 1.0
 process."""
 FOLLOW_S = 0.1
 """How often the engine's progress is looked at."""
+STANDS_S = 2.0
+"""A document of which nothing was read for so long is told to wait, though its reading began."""
 
 
 @dataclass(slots=True, eq=False)
 class Reading:
     """A document that the engine has, or (`ticket` None) waits for its owner's others. The engine
-    may let it wait as well, until it has `begun`; `read_tokens` were told, and never fewer."""
+    may let it wait as well, until it has `begun`, and between its turns: it was `moved` last when
+    something of it was read. `read_tokens` were told, and never fewer."""
 
     job: Job
     tokens: DocumentTokens
@@ -48,6 +51,8 @@ class Reading:
     ticket: Ticket | None = None
     begun: bool = False
     read_tokens: int = 0
+    moved: float = field(default_factory=time.monotonic)
+    last: ReadProgress | None = None
 
     @property
     def owner(self) -> str:
@@ -63,6 +68,17 @@ class Reading:
     def given(self) -> bool:
         """The engine has it."""
         return self.ticket is not None
+
+    @property
+    def stands(self) -> bool:
+        """The engine has not worked on it lately, nor begun to."""
+        return not self.begun or time.monotonic() - self.moved > STANDS_S
+
+    def look_at(self, progress: ReadProgress) -> None:
+        """It has begun, and stands there now."""
+        if not self.begun or progress.at_work or progress != self.last:
+            self.moved = time.monotonic()
+        self.begun, self.last = True, progress
 
     @property
     def arrival(self) -> tuple[float, str]:
@@ -142,14 +158,15 @@ class JobRunner:
 
     def waiting(self, document_id: str) -> Waiting | None:
         """What a document that is prepared waits for; None for one that is being read or is not in
-        the hands of this process."""
+        the hands of this process. Of others' documents nothing is told."""
         readings = self._readings
         one = next((one for one in readings if one.job.document_id == document_id), None)
-        if one is None or one.begun:
+        if one is None or not one.stands:
             return None
         if one.ticket is None and (ahead := ahead_of(one, readings)):
             return Waiting("documents", len(ahead))
-        return Waiting("engine", sum(other.begun for other in readings))
+        beside = [other for other in readings if other.owner == one.owner and other is not one]
+        return Waiting("engine", sum(other.begun for other in beside))
 
     @property
     def paused(self) -> bool:
@@ -250,7 +267,7 @@ class JobRunner:
             # What questions have read of it may be gone when its turn comes: that is no progress.
             reading.started = time.monotonic()
             return True
-        reading.begun = True
+        reading.look_at(progress)
         if progress.status == "done":
             read_ms = since(reading.started)
             self.ingestor.complete(job, progress.total_tokens, progress.computed_tokens, read_ms)

@@ -28,6 +28,13 @@ class BlockReader:
         """Have the KV of these blocks in the pool, or of the first of them where there is no room
         for all at once. When blocks are chained, each must come after those that it sees. Returns
         the tokens that went through the model. Raises PoolExhausted."""
+        reading.at_work = True
+        try:
+            return self._read(reading, indexes)
+        finally:
+            reading.at_work = False
+
+    def _read(self, reading: DocumentReading, indexes: Sequence[int]) -> int:
         missing: dict[bytes, int] = {}
         for index in indexes:
             token_ids, key = reading.tokens_of(index), reading.keys[index]

@@ -40,6 +40,7 @@ class DocumentReading:
         self.cancelled = False
         self.error = ""
         self.computed_tokens = 0
+        self.at_work = False
         self.arrival = 0
         self.changed = threading.Condition()
         self._starts = [first for first, _ in document.blocks]
@@ -184,6 +185,7 @@ class DocumentReading:
             computed_tokens=self.computed_tokens,
             status=status,  # type: ignore[arg-type]
             error=self.error,
+            at_work=self.at_work,
         )
 
     def notify(self) -> None:

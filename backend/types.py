@@ -55,7 +55,7 @@ class DocumentTokens:
 @dataclass(frozen=True, slots=True)
 class ReadProgress:
     """Reading state of one document. `computed_tokens` counts the tokens that went through the
-    model for this call; the rest of `read_tokens` was reused."""
+    model for this call; the rest of `read_tokens` was reused. `at_work`: a step reads it now."""
 
     key: str
     read_tokens: int
@@ -63,6 +63,7 @@ class ReadProgress:
     computed_tokens: int
     status: Literal["queued", "reading", "done", "cancelled", "failed"]
     error: str = ""
+    at_work: bool = False
 
 
 @dataclass(frozen=True, slots=True)

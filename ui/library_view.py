@@ -65,7 +65,7 @@ def _progress(document: Json, lang: Lang) -> str:
     waits = _waits(document, lang)
     label = waits or text(lang, f"stage_{stage}")
     counted = ""
-    if stage in _STAGES and total and not waits:
+    if stage in _STAGES and total and (done or not waits):
         unit = f"unit_{document['progress']['unit']}"
         counted = text(lang, unit, done=number(done), total=number(total))
     value = f' value="{done}" max="{total}"' if counted else ""
@@ -80,9 +80,12 @@ def _progress(document: Json, lang: Lang) -> str:
 def _waits(document: Json, lang: Lang) -> str:
     """What the document waits for; empty while it is worked on, or when it is the next one."""
     why = document["waiting"]
-    if why is None or (why["documents"] == 0 and why["reason"] != "paused"):
+    if why is None or (why["documents"] == 0 and why["reason"] in ("worker", "documents")):
         return ""
-    return text(lang, f"waits_{why['reason']}", count=number(why["documents"]))
+    reason = why["reason"]
+    if reason == "engine" and why["documents"] == 0:
+        reason = "turn"
+    return text(lang, f"waits_{reason}", count=number(why["documents"]))
 
 
 def status_is_running(document: Json) -> bool:

@@ -6,13 +6,19 @@ import io
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import torch
+from sqlalchemy import update
 
+import app.runner
+from app.db.models import JobRow, WorkerRow
 from app.documents import Waiting
+from app.jobs import Job
 from app.pace import Throttle
+from app.runner import Reading
 from backend.reading import DocumentReading
 from backend.scheduler import Scheduler
 from backend.ticket import ReadTicket
@@ -21,7 +27,6 @@ from kvstore.store import KVStore
 from kvstore.types import PAGE_TOKENS, KVShape
 
 if TYPE_CHECKING:
-    from app.jobs import Job
     from app.services import Services
     from backend.batch import ReadBlocks
 
@@ -157,6 +162,46 @@ def test_the_first_that_came_is_read_first_however_long_it_takes_to_prepare(
     assert library.waiting([library.get(sent[2])])[sent[2]] == Waiting("documents", 2)
 
 
+def test_one_that_stands_still_waits_for_the_engine_beside_its_owners_others(
+    start: Start, make_engine: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = start(engine=make_engine(pace=1000.0)).library
+    runner = library.runner
+    monkeypatch.setattr(app.runner, "STANDS_S", 0.0)
+
+    def given(name: str, times: int, owner: str) -> str:
+        text = f"{TEXT}{name} " + "1.2 The goods are delivered.\n" * times
+        return library.add(io.BytesIO(text.encode()), f"{name}.txt", owner=owner)[0].id
+
+    alone = given("alone", 0, "Bob")
+    long, short = given("long", 400, "Alice"), given("short", 0, "Alice")
+    eventually(lambda: sum(one.begun for one in runner._readings) == 3)
+    # What others have there is nobody's business.
+    assert runner.waiting(alone) == Waiting("engine", 0)
+    assert runner.waiting(long) == runner.waiting(short) == Waiting("engine", 1)
+    monkeypatch.setattr(app.runner, "STANDS_S", 3600.0)
+    assert [runner.waiting(one) for one in (alone, long, short)] == [None] * 3
+
+
+def test_one_that_a_step_reads_does_not_stand_however_long_the_step_takes() -> None:
+    one = Reading(Job("job_1", "doc_1", 1, 0.0), DocumentTokens("key", (), ()))
+    assert one.stands, "it has not begun"
+    at_work = ReadProgress("key", 3, 20, 3, "reading", at_work=True)
+    still = replace(at_work, at_work=False)
+    for progress, stands in (
+        (still, False),
+        (still, True),
+        (at_work, False),
+        (at_work, False),
+        (still, False),
+        (still, True),
+        (replace(still, read_tokens=4), False),
+    ):
+        one.moved = time.monotonic() - 2 * app.runner.STANDS_S
+        one.look_at(progress)
+        assert one.stands == stands
+
+
 def test_progress_is_told_from_the_turn_on_and_goes_forward(
     start: Start, make_engine: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +270,36 @@ def test_owners_take_turns_in_the_line_of_jobs(start: Start) -> None:
     claimed = [library.queue.claim(resume=False) for _ in range(6)]
     order = [None if job is None else sent.index(job.document_id) for job in claimed]
     assert order == [0, 3, 4, 1, 2, None]
+
+
+def test_only_jobs_that_this_process_takes_up_are_counted_ahead(start: Start) -> None:
+    library = start().library
+    queue, runner = library.queue, library.runner
+    runner._may_begin = lambda: False
+    sent = [
+        library.add(io.BytesIO(f"{TEXT}{number}".encode()), f"{number}.txt", owner=owner)[0].id
+        for number, owner in enumerate(("Alice", "Alice", "Bob", "Alice", "Alice"))
+    ]
+
+    def give(number: int, worker: str | None) -> None:
+        with library.database.write() as session:
+            job = JobRow.document_id == sent[number]
+            session.execute(update(JobRow).where(job).values(worker_id=worker))
+
+    def ahead(*numbers: int, **how: Any) -> dict[int, int]:
+        found = queue.ahead([sent[number] for number in numbers], **how)
+        return {sent.index(document_id): count for document_id, count in found.items()}
+
+    assert ahead(*range(5), resume=False) == {0: 0, 1: 1, 2: 0, 3: 2, 4: 3}
+    assert ahead(3, resume=False) == {3: 2}
+    give(1, None)
+    assert ahead(1, 3, resume=True) == {1: 1, 3: 2}
+    assert ahead(1, 3, resume=False) == {3: 1}
+    assert ahead(1, 3, resume=False, wanted=[sent[1]]) == {1: 1, 3: 2}
+    with library.database.write() as session:
+        session.add(WorkerRow(id="other", pid=1, host="elsewhere", started_at=0.0, beat_at=0.0))
+    give(1, "other")
+    assert ahead(1, 3, resume=True) == {3: 1}
 
 
 def eventually(true: Callable[[], bool]) -> None:

@@ -68,6 +68,16 @@ def test_one_that_waits_says_what_for_in_place_of_progress(lang: Lang, reason: s
     assert "max=" not in html and "4,800" not in html
 
 
+@pytest.mark.parametrize("lang", LANGS)
+def test_one_that_stands_still_says_so_beside_its_progress(lang: Lang) -> None:
+    progress = {"done": 1200, "total": 4800, "unit": "tokens"}
+    waiting = {"reason": "engine", "documents": 0}
+    one = document(status="in_progress", stage="reading", progress=progress, waiting=waiting)
+    html = library_html([one], None, lang)
+    assert text(lang, "waits_turn") in html and 'value="1200" max="4800"' in html
+    assert text(lang, "waits_engine", count="0") not in html
+
+
 def test_the_next_one_to_be_taken_up_just_waits() -> None:
     waiting = {"reason": "worker", "documents": 0}
     html = library_html([document(status="queued", stage="queued", waiting=waiting)], None, "en")

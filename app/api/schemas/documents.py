@@ -47,7 +47,8 @@ class WaitingPublic(Public):
     """Why nothing happens to a document now. `reason`: `worker`, it is to be taken up behind
     `documents` of yours; `paused`, the same, and nothing is taken up for now; `documents`, it is to
     be read behind so many of yours; `engine`, it waits for its turn or for room in the engine,
-    which is reading so many."""
+    which has so many of yours under way beside it, and may be at questions or at other owners'
+    documents."""
 
     reason: WaitReason
     documents: int
