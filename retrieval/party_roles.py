@@ -154,7 +154,8 @@ def _names_looked_for(text: str, role: str) -> tuple[str, ...]:
 
 def _introductions(name: str) -> re.Pattern[str]:
     """How a text (width folded) gives a party the role `name`. The text of the party stands before
-    the match, or behind it where the group `line` matched; `bare` brackets only repeat a word."""
+    the match, or behind it where the group `line` matched; `bare` wordings introduce nobody where
+    they only repeat a role."""
     word = re.escape(name)
     if re.search("[\u4e00-\u9fff]", name):
         return re.compile(
@@ -169,9 +170,8 @@ def _introductions(name: str) -> re.Pattern[str]:
     spaced = word.replace(r"\ ", r"\s+")
     return re.compile(
         rf"[(][^()\n]{{0,60}}[\"“'‘](?:the\s+)?{spaced}[\"”'’][^()\n]{{0,60}}[)]"
-        rf"|(?P<bare>[(](?:as\s+)?(?:the\s+)?{spaced}[)])"
+        rf"|(?P<bare>[(](?:as\s+)?(?:the\s+)?{spaced}[)]|,\s+as\s+(?:the\s+)?{spaced}\b(?=\W))"
         rf"|hereinafter\s+(?:\w+\s+){{0,4}}?(?:the\s+|as\s+){{0,2}}[\"“'‘]?{spaced}\b"
-        rf"|,\s+as\s+(?:the\s+)?{spaced}\b(?=\W)"
         rf"|(?P<line>^[ \t]*(?:[(]?[\da-z]{{1,2}}[.)][ \t]+)?(?:the\s+|name\s+of\s+(?:the\s+)?)?"
         rf"{spaced}(?:'s\s+name)?\s{{0,4}}:)",
         re.IGNORECASE | re.MULTILINE,

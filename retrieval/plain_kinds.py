@@ -60,7 +60,8 @@ def _anyone(party: str) -> str:
     """A pattern for the party that a question names, or for any."""
     chinese = bool(re.search("[\u4e00-\u9fff]", party))
     if not party:
-        return r"(?:(?:the\s+)?[\w-]+(?:\s+[\w-]+)?)"
+        named = r"(?:the\s+)?(?-i:[A-Z])[\w-]*(?:\s+(?-i:[A-Z])[\w-]*)?"
+        return rf"(?:{named}|{_EVERY_PARTY})"
     names = "|".join(re.escape(name) for name in names_of(party.lower()))
     if chinese:
         return rf"(?:{names}|{_EVERY_PARTY_ZH})"
@@ -78,17 +79,19 @@ def _question(*patterns: str) -> re.Pattern[str]:
 # Where a sentence, or one of those that stand together under a number, begins.
 _START = r"(?:^|[.;:)\d]\s+)"
 _START_ZH = r"(?:^|[\s,，.;；。、:：条])"
+_CLAUSE_ZH = r"(?:^|[\s.;；。、:：条])"
 _CONTRACT = r"(?:agreement|contract|lease)"
 _THIS = (
     r"(?:this\s+(?:[\w-]+\s+){0,2}?(?:agreement|contract|lease)"
-    r"|the\s+(?:agreement|contract))\b(?!\s+(?:of|for|with|between)\b)"
+    r"|the\s+(?:agreement|contract))\b"
+    r"(?!\s+(?:(?:of|between)\b|for\s+(?!convenience|any)|with\s+(?!(?:[\w'()-]+\s+){1,5}notice)))"
 )
 _NAMED_CONTRACT = rf"(?:the|this|our)\s+{_CONTRACT}"
 _ASKED_PARTY = r"(?:the\s+)?(?P<party>party\s+[a-c]|(?!party\b)[a-z-]+)"
 _AUX = r"(?:(?:may|can|shall|will|is|are|be|not|only|also|hereby|annually|yearly)\s+)"
 _RISE = r"(?:increas|rais|ris|goes\s+up|go\s+up|adjust|index|revis)\w*"
 _CONDITION = (
-    r"\bif\b|\bwhere\b|\bunless\b|\bin\s+the\s+event\b|\blate\b|\boverdue\b|\bdelay|\binterest\b"
+    r"\b(?:if|where|who|third|death|unless|late|overdue|interest)\b|\bin\s+the\s+event\b|\bdelay"
 )
 _OWN = (
     r"(?:(?:shall|will|is|are|be|exclusively|solely|always)\s+){0,4}"
@@ -116,7 +119,7 @@ KINDS = (
         rf"(?:{_START}|\byear,?\s+|\bthen\s+on,?\s+)the\s+THING\s+{_AUX}{{0,5}}{_RISE}"
         rf"|\b(?:raise|increase|adjust)\s+the\s+THING(?!\s+(?:of|for|in|on)\b)",
         ("percent",),
-        _wording(_CONDITION),
+        _wording(rf"{_CONDITION}|\bVAT\b|\btax|\bcosts?\b|\bdiscount"),
         ("rents?", "prices?", "fees?"),
     ),
     Kind(
@@ -124,7 +127,7 @@ KINDS = (
             r"(?P<thing>租金|房租|单价|价格)(?:每年)?(?:会|能|可以)?(?:涨|上涨|上调|递增|增加)"
             r"(?:多少|吗|几个点)"
         ),
-        rf"(?:{_START_ZH}|起|后)THING(?:标准)?(?:每年|逐年|按年|每[两三]年|可以?|将)?"
+        rf"(?:{_CLAUSE_ZH}|起[,，]?|后)THING(?:标准)?(?:每年|逐年|按年|每[两三]年|可以?|将)?"
         r"(?:递增|上调|上浮|上涨|增加|提高|调高)",
         ("percent", "amount"),
         _wording(_CONDITION_ZH),
@@ -140,7 +143,9 @@ KINDS = (
         rf"THING(?:\s+(?:made|created|developed|produced|prepared)\s+[^.;,]{{3,60}}?)?\s+{_OWN}"
         rf"|\bowns?\s+(?:(?:all|any|the)\s+){{0,2}}THING\s*[.;]",
         (),
-        _wording(rf"{_CONDITION}|\bwarrant|\brepresents\b|\bconfidential\b|\bnothing\b|\bnot\b"),
+        _wording(
+            rf"{_CONDITION}|\bwarrant|\brepresents\b|\bconfidential\b|\bnothing\b|\bnot\b|\bbefore\b|\bprior\b|\bexisting\b"
+        ),
         (
             r"intellectual\s+property(?:\s+rights)?|ip(?:\s+rights)?",
             r"inventions?",
@@ -162,7 +167,8 @@ KINDS = (
         ),
         rf"{_START}{_THIS}(?:\s+(?:starts?|begins?|commences?)\s+on\s+[^.;]{{3,30}}?\s+and)?"
         r"\s+(?:(?:shall|will)\s+)?(?:lasts?|runs?|continues?|(?:remains?|is)\s+in\s+force|expires?|ends?)\b"
-        r"[^;.]{0,60}\b(?:years?|months?|[12]\d{3})\b",
+        r"\s+(?:(?!with|by|as|without)[\w(),-]+\s+){0,6}?(?:years?|months?|[12]\d{3})\b"
+        r"(?!\s+(?:after|from|before)\s+(?!(?:the\s+)?(?:date|day|its|signature|signing|start|effective|commence)))",
         ("duration", "date"),
         _wording(
             rf"{_CONDITION}|\bconfiden|\bsecre|\bsurviv|\b(?:months?|weeks?|days?)['’]?\s+notice\b"
@@ -182,7 +188,9 @@ KINDS = (
             rf"(?:what|which|whose)(?:\s+country's)?\s+laws?\s+(?:governs?|appl(?:y|ies))(?:\s+to)?(?:\s+{_NAMED_CONTRACT})?",
             rf"what\s+is\s+the\s+governing\s+law(?:\s+of\s+{_NAMED_CONTRACT})?",
         ),
-        rf"{_START}{_THIS}\s+(?:(?:shall|will|is|be|to|and)\s+){{0,4}}(?:governed|construed|interpreted)\b[^.;]{{0,80}}\blaws?\b"
+        rf"{_START}{_THIS}\s+(?:(?:shall|will|is|be|to|and)\s+){{0,4}}(?:governed|construed|interpreted)[\s,]+"
+        r"(?:(?:by|in|with|under|to|and|according|accordance|construed|interpreted|exclusively|the)[\s,]+){1,10}"
+        r"(?:(?:substantive|internal|domestic|(?-i:[A-Z]\w+))\s+){0,3}laws?\b"
         rf"|{_START}the\s+laws?\s+of\s+[^.;]{{2,50}}?\s+(?:govern|appl(?:y|ies)\s+to)\s+{_THIS}"
         rf"|{_START}(?-i:[A-Z][a-z]+)\s+law\s+(?:governs|applies\s+to)\s+{_THIS}",
     ),
@@ -198,7 +206,9 @@ KINDS = (
         rf"(?:\s+(?:under|arising\s+(?:from|out\s+of)|in\s+connection\s+with)\s+{_THIS})?"
         r"\s+(?:(?:shall|is|will|in\s+any\s+event|be)\s+)*(?:limited\s+to|capped\s+at|not\s+exceed)\b",
         ("amount", "percent"),
-        _wording(rf"{_CONDITION}|\binsur|\bdeductible\b"),
+        _wording(
+            rf"{_CONDITION}|\binsur|\bdeductible\b|\bfor\s+(?:any|loss|damage|each\s+(?!year))"
+        ),
     ),
     Kind(
         _question(
@@ -216,7 +226,7 @@ KINDS = (
             rf"can\s+{_ASKED_PARTY}\s+(?:terminate|end|cancel|leave)(?:\s+{_NAMED_CONTRACT})?"
             r"\s+(?:early|for\s+convenience|at\s+any\s+time|without\s+(?:a\s+|any\s+)?(?:cause|reason))"
         ),
-        r"\bPARTY\s+(?:may|can|is\s+entitled\s+to|has\s+the\s+right\s+to)\s+(?:at\s+any\s+time\s+)?"
+        rf"(?:{_START}|,\s+)PARTY\s+(?:may|can|is\s+entitled\s+to|has\s+the\s+right\s+to)\s+(?:at\s+any\s+time\s+)?"
         rf"(?:terminate|end|cancel)\s+{_THIS}[^;.]{{0,160}}\bnotice\b",
         ("duration",),
         _wording(
@@ -227,7 +237,7 @@ KINDS = (
     # Whether trade is tied to one party: "on a non-exclusive basis" says that it is not.
     Kind(
         _question(r"is\s+there\s+(?:an?\s+)?exclusivity(?:\s+clause)?"),
-        rf"{_START}PARTY\s+(?:shall\s+|is\s+|hereby\s+)?(?:appoint|suppl|purchas|buy|sell|distribut|engag)"
+        rf"{_START}PARTY\s+(?:shall\s+|is\s+|hereby\s+)?(?:appoint|suppl|purchas|buy|sell|distribut)"
         r"\w*[^.;,]{0,60}\bon\s+an?\s+(?:non-)?exclusive\s+basis\s*\.",
         (),
         _wording(r"\blicen[cs]e|\breview\b"),
@@ -248,7 +258,8 @@ KINDS = (
             r"(?:changed|amended|modified|varied)(?:\s+by\s+email|\s+orally)?"
         ),
         r"\b(?:amendment|modification|change|alteration|variation)s?\s+(?:of|to|in)\s+"
-        rf"{_THIS}[^;.]{{0,120}}\b(?:in\s+writing|written|signed)\b"
+        rf"{_THIS}\s+(?:binds|must|only|requires?|takes?|has|is|are|shall|will|may|can)\b"
+        r"[^;.]{0,120}\b(?:in\s+writing|written|signed)\b"
         rf"|{_START}{_THIS}\s+{_AUX}{{1,4}}(?:amended|modified|changed|altered|varied)\b"
         r"[^;.]{0,120}\b(?:in\s+writing|written|signed)\b",
     ),
@@ -260,7 +271,8 @@ KINDS = (
         ),
         r"\b(?:confidential\w*|secre\w+|confidence)(?:\s+(?:information|obligations?|duties|lasts?"
         r"|shall|will|survives?|remains?|continues?)){0,4},?(?:\s+and)?\s+(?:for\s+)?"
-        r"[^;.,]{0,20}\b(?:years?|months?)\s+(?:after|from|following)\b",
+        r"(?:a\s+(?:period|term)\s+of\s+)?[\w()-]+\s+(?:\(\d+\)\s+)?(?:years?|months?)\s+"
+        r"(?:after|from|following)\b",
         ("duration",),
     ),
     # Who bears a cost.
@@ -269,7 +281,7 @@ KINDS = (
             r"who\s+(?:pays|bears|covers)\s+(?:for\s+)?(?:the\s+)?(?:costs?\s+of\s+)?"
             r"(?P<thing>tax(?:es)?|freight|shipping|transport|carriage|insurance)"
         ),
-        rf"\b(?:pays?|bears?)\s+(?:all\s+)?(?:the\s+)?(?:costs?\s+of\s+)?"
+        rf"{_START}PARTY\s+(?:(?:shall|will)\s+)?(?:pays?|bears?)\s+(?:all\s+)?(?:the\s+)?(?:costs?\s+of\s+)?"
         rf"(?:(?:the\s+)?{_COST}(?:,|\s+and)\s+){{0,2}}(?:the\s+)?THING"
         rf"(?:(?:,|\s+and)\s+(?:the\s+)?{_COST})*\s*[.;]",
         (),
@@ -279,7 +291,7 @@ KINDS = (
     # Where a building lies and what it is for.
     Kind(
         _question(rf"{_PLACE_ZH}(?:位于|坐落)?在?(?:哪里?|什么地方)"),
-        rf"{_START_ZH}THING(?:位于|坐落)",
+        rf"{_START_ZH}THING(?:位于|坐落于?)[^,，。;；的]{{2,40}}(?:[,，。;；]|$)",
         (),
         None,
         _PLACES_ZH,
@@ -288,7 +300,7 @@ KINDS = (
         _question(rf"{_PLACE_ZH}(?:是)?(?:用来(?:做|干)什么|(?:的)?用途是什么|做什么用)"),
         rf"{_START_ZH}THING(?:(?:位于|坐落于?)[^,，。;；]{{1,30}}[,，])?(?:仅|只|应当?)?用于",
         (),
-        _wording(r"不得"),
+        _wording(r"不得|抵押|的[,，]"),
         _PLACES_ZH,
     ),
     # The whole price, where goods are delivered, and who decides disputes.
@@ -297,7 +309,7 @@ KINDS = (
             rf"{_SUM_ZH}(?:是|为)?多少(?:钱|元)?",
             r"[一总]共(?:要)?(?:付|花|是)?多少(?:钱|元)",
         ),
-        rf"{_START_ZH}(?:合同(?:总?价款?|总?金额|总额)|总价款?|价款总额)"
+        rf"(?:{_START_ZH}合同(?:总?价款?|总?金额|总额)|{_CLAUSE_ZH}(?:总价款?|价款总额))"
         r"(?:[为是:]|共?计)?(?:人民币|美元)?"
         r"[\d零一二三四五六七八九十百千万壹贰叁肆伍陆柒捌玖拾佰仟,.]+\s?(?:美?元|圆)",
         ("amount",),
@@ -309,7 +321,7 @@ KINDS = (
             r"在哪里?交货",
             r"交货地点(?:是|在)?(?:哪里?|什么地方)",
         ),
-        r"(?:货物?[运送交]|[送交运]货)[至到抵][\u4e00-\u9fff]|交货地点(?:为|是|:)\s?[\u4e00-\u9fff]",
+        r"(?:货物?[运送交]|[送交运]货)[至到抵](?![后时前达])[\u4e00-\u9fff]|交货地点(?:为|是|:)\s?[\u4e00-\u9fff]",
         (),
         _wording(rf"{_CONDITION_ZH}|错发|[退返换]"),
     ),
@@ -321,6 +333,6 @@ KINDS = (
         rf"(?:{_START_ZH}|发生的?|产生的?|引起的?|有关的?|一切|任何)(?:争议|纠纷)"
         r"[^。]{0,60}(?:仲裁|法院|起诉|诉讼)",
         (),
-        _wording(r"质量(?:争议|纠纷)|鉴定|检验"),
+        _wording(r"质量(?:争议|纠纷)|鉴定|检验|第三[方人]|保险"),
     ),
 )
