@@ -17,7 +17,6 @@ import re
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from app.answer import wording
@@ -44,8 +43,8 @@ from app.framework import (
     will_be_read,
 )
 from app.opening import open_answer, open_list, tell
-from app.pace import Stopped, check
-from app.phrasing import NO_PHRASING, Phrasing, phrase
+from app.pace import Stopped, check, in_turn
+from app.phrasing import CUT, NO_PHRASING, Phrasing, phrase
 from app.refusal import nearest, refusal
 from app.rerank import rerank
 from app.types import (
@@ -68,11 +67,15 @@ if TYPE_CHECKING:
 MAX_QUESTION_CHARS = 4000
 _BLANKS = re.compile(r"\s+")
 _DEFAULT_OPTIONS = AskOptions()
-_AT_ONCE = nullcontext()
 _BRIEF = DocumentWarning(
     "no_wording",
     "Many questions were waiting, so the model did not word this answer: it is the quoted text "
     "alone. Ask again later for its wording.",
+)
+_CUT = DocumentWarning(
+    "no_wording",
+    "Many questions were waiting, so the model's wording of this answer ends before it was "
+    "finished. Ask again later for the whole.",
 )
 
 
@@ -88,7 +91,7 @@ def ask(
     search: Callable[[Sequence[LoadedDocument], str], Found] = find,
     until_read: bool = False,
     brief: threading.Event | None = None,
-    turn: AbstractContextManager[object] = _AT_ONCE,
+    turn: threading.Semaphore | None = None,
 ) -> Iterator[AnswerEvent]:
     """Answer a question, step by step; the last event is `AnswerCompleted`.
 
@@ -96,8 +99,8 @@ def ask(
     tells. `search` finds the evidence; an evaluation puts controls in its place. `until_read`: an
     answer that comes while its documents are being read is told as a framework, and confirmed or
     revised when they are; otherwise it ends at once and says that reading goes on. Once `brief` is
-    set the model words nothing (more), and a warning says so. What comes before the first words is
-    done in its `turn`. Raises BadQuestion before the first event for a question that is empty or
+    set the model words nothing (more), and a warning says so. It searches while it has a `turn`.
+    Raises BadQuestion before the first event for a question that is empty or
     too long, Stopped when it is `cancelled` before anything was quoted, and lets retrieval's errors
     through. An error of the engine leaves the quoted answer standing and is told as a warning.
     """
@@ -155,7 +158,7 @@ def _draft(
     *,
     preliminary: bool,
     brief: threading.Event,
-    turn: AbstractContextManager[object],
+    turn: threading.Semaphore | None,
 ) -> Generator[AnswerEvent, None, Answer]:
     """Search, quote, phrase until `brief` is set; returns the answer. `preliminary`: somebody else
     says that reading goes on. Raises Stopped."""
@@ -165,8 +168,7 @@ def _draft(
         check(stop.is_set)
         return search(where, what)
 
-    with turn:
-        check(stop.is_set)
+    with in_turn(turn, stop.is_set):
         found = find_parts(searched, documents, question)
         check(stop.is_set)
         absent = missing_clauses(documents, question)
@@ -176,8 +178,12 @@ def _draft(
             if options.backtrack:
                 found = look_again(found, documents, question)
                 check(stop.is_set)
-            if options.rerank:
-                found = rerank(engine, found, documents, question)
+            if not options.rerank:
+                opening = open_answer(found, documents, question, language, options)
+    if answered and opening is None:
+        # The model takes as long for it as the engine has other work.
+        found = rerank(engine, found, documents, question)
+        with in_turn(turn, stop.is_set):
             opening = open_answer(found, documents, question, language, options)
     if opening is None or not answered:
         notice = refusal(
@@ -218,7 +224,9 @@ def _draft(
         cancelled=stop.is_set(),
         rewritten=rewritten,
     )  # fmt: skip
-    if worded and brief.is_set() and phrasing.use == "off":
+    if phrasing.finish_reason == CUT:
+        answer = dataclasses.replace(answer, warnings=(*answer.warnings, _CUT))
+    elif worded and brief.is_set() and phrasing.use == "off":
         answer = dataclasses.replace(answer, warnings=(*answer.warnings, _BRIEF))
     return answer
 

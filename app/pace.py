@@ -3,11 +3,16 @@ to."""
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 PROGRESS_S = 0.5
 """Progress is written at most this often: each write is a transaction."""
+
+LOOK_S = 0.1
+"""How often one that waits for its turn looks whether it is still to have it."""
 
 
 class Stopped(Exception):
@@ -34,6 +39,23 @@ def check(stopping: Callable[[], bool]) -> None:
     """Raises Stopped when it should stop."""
     if stopping():
         raise Stopped
+
+
+@contextmanager
+def in_turn(turn: threading.Semaphore | None, stopping: Callable[[], bool]) -> Iterator[None]:
+    """Waits for a turn (None: it is always one's turn) and has it while the block runs. Raises
+    Stopped when it should stop before."""
+    if turn is None:
+        check(stopping)
+        yield
+        return
+    while not turn.acquire(timeout=LOOK_S):
+        check(stopping)
+    try:
+        check(stopping)
+        yield
+    finally:
+        turn.release()
 
 
 def since(started: float) -> float:

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+CUT = "cut"
+"""The `finish_reason` of words that ended because others waited for the model."""
+
 
 @dataclass(frozen=True, slots=True)
 class Phrasing:
@@ -102,7 +105,7 @@ def phrase(
     brief: threading.Event,
 ) -> Generator[AnswerEvent, None, Phrasing]:
     """Generate and show; `offset` is the length of the answer so far. Once `brief` is set it ends
-    with what is shown, "off" where that is nothing. Returns what was shown."""
+    with what is shown, "cut", and "off" where that is nothing. Returns what was shown."""
     ground = _Ground(
         tuple(citation.quote for citation in citations),
         tuple(citation.clause for citation in citations if citation.clause),
@@ -176,11 +179,19 @@ def _attempt(
                 use = "used"
     except BackendError as error:
         _log.warning("phrasing failed for request %s: %s", request_id, error)
-        return Phrasing("failed", shown, tuple(checks), "error", error=str(error))
+        return Phrasing(
+            "failed", shown, tuple(checks), "error", stream.usage, stream.timings, str(error)
+        )
+    usage, timings = stream.usage, stream.timings
+    if usage is None:
+        # It was left before its end, and what was spent on it was spent.
+        usage, timings = generated.account()
     if stream.finish_reason == "cancelled" and not cancelled.is_set():
-        # What is shown stands; that there is no more is nobody's wish who asked.
-        use = use if shown else "off"
-        stream.finish_reason = "stop" if shown else NO_PHRASING.finish_reason
+        # What is shown stands, and might have been qualified by what was to come.
+        use = "cut" if shown else use
+        if brief.is_set():
+            use = use if shown else "off"
+            stream.finish_reason = CUT if shown else NO_PHRASING.finish_reason
     notice = _notice(stream.finish_reason, ground.language) if shown else ""
     if notice:
         yield AnswerDelta(notice, "notice")
@@ -190,8 +201,8 @@ def _attempt(
         text=shown + notice,
         checks=tuple(checks),
         finish_reason=stream.finish_reason,
-        usage=stream.usage,
-        timings=stream.timings,
+        usage=usage,
+        timings=timings,
         error=stream.error,
         refused=refused,
     )
@@ -299,4 +310,6 @@ def _notice(finish: str, language: Language) -> str:
         return wording.truncated(language)
     if finish == "repetition":
         return wording.stopped_repeating(language)
+    if finish == CUT:
+        return wording.unfinished(language)
     return ""

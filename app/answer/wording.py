@@ -120,6 +120,13 @@ def deleted_meanwhile(language: Language, coverage: Coverage) -> str:
     return f"The document was deleted before it was read ({read} of {total} tokens)."
 
 
+def unfinished(language: Language) -> str:
+    """Says that the model's words ended because others waited for the model."""
+    if language == "zh":
+        return "（等待的提问较多，说明未写完）"
+    return " (unfinished, because many questions were waiting)"
+
+
 def truncated(language: Language) -> str:
     """Says that the model's words were cut at the length limit."""
     return "（说明因长度限制被截断）" if language == "zh" else " (cut at the length limit)"

@@ -13,6 +13,7 @@ from app import ask as asking
 from app.asker import SEARCHES, asker_for
 from app.pace import Stopped
 from app.settings import Settings
+from app.types import AskOptions
 
 
 @pytest.fixture
@@ -57,8 +58,37 @@ def test_only_so_many_are_searched_for_at_once_and_who_left_is_not(
         thread.start()
     for one in leaves:
         one.set()
+    for thread in late:
+        thread.join(30)
+        assert not thread.is_alive(), "who left waits for no turn"
     go.set()
-    for thread in (*threads, *late):
+    for thread in threads:
         thread.join(30)
         assert not thread.is_alive()
     assert len(count) == SEARCHES
+
+
+def test_the_model_orders_sentences_out_of_turn(
+    asker: partial[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn, free = asker.keywords["turn"], []
+
+    def rerank(*_: object) -> None:
+        free.append([turn.acquire(blocking=False) for _ in range(SEARCHES)])
+        for _ in range(SEARCHES):
+            turn.release()
+
+    def open_answer(*_: object) -> None:
+        free.append([turn.acquire(blocking=False) for _ in range(SEARCHES)])
+        for _ in range(SEARCHES - 1):
+            turn.release()
+        raise Stopped
+
+    monkeypatch.setattr(asking, "find_parts", lambda *_: SimpleNamespace(answerable=True))
+    monkeypatch.setattr(asking, "missing_clauses", lambda *_: ())
+    monkeypatch.setattr(asking, "open_list", lambda *_: None)
+    monkeypatch.setattr(asking, "rerank", rerank)
+    monkeypatch.setattr(asking, "open_answer", open_answer)
+    options = AskOptions(rerank=True, backtrack=False)
+    ask(partial(asker, options=options), threading.Event())
+    assert free == [[True] * SEARCHES, [True] * (SEARCHES - 1) + [False]]

@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from app import ask as asking
 from app import framework
 from app.answer.evidence import Found, find
 from app.ask import ask
@@ -27,6 +28,7 @@ from app.events import (
 )
 from app.framework import wait_until_read
 from app.pace import Stopped
+from app.phrasing import Phrasing
 from app.types import AskOptions
 from backend.types import DocumentTokens, ReadProgress
 from retrieval.chunk import split
@@ -314,3 +316,18 @@ def test_a_brief_answer_asks_no_model_and_says_so(worded: bool, warnings: list[s
     answer = only(events, AnswerCompleted)[0].answer
     assert answer.status == "answered" and answer.citations
     assert [warning.code for warning in answer.warnings] == warnings
+
+
+def test_an_answer_whose_wording_was_cut_for_others_is_partial_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def cut(*_: Any, **__: Any) -> Iterator[AnswerEvent]:
+        yield from ()
+        return Phrasing("cut", " Yes. (unfinished)", finish_reason="cut")
+
+    monkeypatch.setattr(asking, "phrase", cut)
+    engine = cast("Any", ReadingEngine(share=1.0))
+    answer = list(ask(engine, [loaded(FIRST)], QUESTION, request_id="r1"))[-1].answer  # type: ignore[union-attr]
+    assert (answer.status, answer.finish_reason) == ("partial", "cut")
+    assert [warning.code for warning in answer.warnings] == ["no_wording"]
+    assert "before it was finished" in answer.warnings[0].message

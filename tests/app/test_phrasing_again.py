@@ -97,12 +97,24 @@ def test_by_default_a_failed_claim_is_asked_once_and_not_shown() -> None:
 
 
 def test_what_is_shown_stands_when_others_wait_for_the_model() -> None:
-    phrasing, events = said(Engine(f"{RIGHT}\nThe", finish="cancelled"), options())
-    assert (phrasing.use, phrasing.finish_reason) == ("used", "stop")
-    assert phrasing.text.strip() in RIGHT and events
-    nothing, events = said(Engine("", finish="cancelled"), options())
+    brief = threading.Event()
+    brief.set()
+    phrasing, events = said(Engine(f"{RIGHT}\nThe", finish="cancelled"), options(), brief)
+    assert (phrasing.use, phrasing.finish_reason) == ("cut", "cut"), "it may have been qualified"
+    assert phrasing.text == f"\n\n{RIGHT} (unfinished, because many questions were waiting)"
+    deltas = [event for event in events if isinstance(event, AnswerDelta)]
+    assert "".join(delta.text for delta in deltas) == phrasing.text
+    assert deltas[-1].kind == "notice"
+    nothing, events = said(Engine("", finish="cancelled"), options(), brief)
     assert (nothing.use, nothing.finish_reason, events) == ("off", "quote", [])
     assert nothing.usage is not None
+
+
+def test_words_that_the_engine_ended_for_reasons_of_its_own_are_told_so() -> None:
+    phrasing, _ = said(Engine(f"{RIGHT}\nThe", finish="cancelled"), options())
+    assert (phrasing.use, phrasing.finish_reason) == ("cut", "cancelled")
+    nothing, events = said(Engine("", finish="cancelled"), options())
+    assert (nothing.use, nothing.finish_reason, events) == ("none", "cancelled", [])
 
 
 def test_no_second_attempt_is_made_while_others_wait_for_the_model() -> None:
