@@ -7,7 +7,15 @@ from typing import Protocol
 
 from backend.step_times import RequestSteps, StepTimes
 from backend.tokenizer import Tokenizer
-from backend.types import DocumentTokens, EngineCounters, ReadProgress, Request, TokenEvent
+from backend.types import (
+    DocumentTokens,
+    EngineCounters,
+    EngineTimings,
+    ReadProgress,
+    Request,
+    TokenEvent,
+    Usage,
+)
 
 
 class ModelShape(Protocol):
@@ -37,6 +45,9 @@ class Ticket(Protocol):
 
 class Stream(Iterator[TokenEvent], Protocol):
     """The events of one request; closing it cancels the request."""
+
+    def account(self) -> tuple[Usage, EngineTimings]:
+        """What was spent so far: for who leaves before the last event, which tells it."""
 
     def close(self) -> None:
         """Take no more events."""

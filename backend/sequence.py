@@ -78,6 +78,29 @@ class Sequence:
         if self._started is None:
             self._started = time.perf_counter()
 
+    @property
+    def usage(self) -> Usage:
+        """The tokens of this request so far. May be asked for from any thread."""
+        return Usage(
+            prompt_tokens=self.context_tokens + len(self.request.prompt_ids),
+            cached_tokens=self.cached_tokens,
+            read_tokens=self.read_tokens,
+            completion_tokens=len(self.tokens),
+        )
+
+    @property
+    def timings(self) -> EngineTimings:
+        """Its times until now. May be asked for from any thread."""
+        now = time.perf_counter()
+        started = self._started or now
+        first = self._first_token or now
+        return EngineTimings(
+            queue_ms=(started - self._arrived) * 1e3,
+            prefill_ms=(first - started) * 1e3,
+            ttft_ms=(first - self._arrived) * 1e3,
+            decode_ms=(now - first) * 1e3,
+        )
+
     def leave_queue(self) -> None:
         """It waits for its context no more; harmless the second time."""
         if self.place is not None:
@@ -172,26 +195,10 @@ class Sequence:
                 token_id=token,
                 text=text,
                 finish_reason=reason,
-                usage=Usage(
-                    prompt_tokens=self.context_tokens + len(self.request.prompt_ids),
-                    cached_tokens=self.cached_tokens,
-                    read_tokens=self.read_tokens,
-                    completion_tokens=len(self.tokens),
-                ),
-                timings=self._timings(),
+                usage=self.usage,
+                timings=self.timings,
                 error=error,
                 logprob=None if token is None else self._logprob,
                 best=() if token is None else self._best,
             )
-        )
-
-    def _timings(self) -> EngineTimings:
-        now = time.perf_counter()
-        started = self._started or now
-        first = self._first_token or now
-        return EngineTimings(
-            queue_ms=(started - self._arrived) * 1e3,
-            prefill_ms=(first - started) * 1e3,
-            ttft_ms=(first - self._arrived) * 1e3,
-            decode_ms=(now - first) * 1e3,
         )

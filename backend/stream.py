@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from backend.errors import EngineClosed
 from backend.sequence import Sequence
-from backend.types import TokenEvent
+from backend.types import EngineTimings, TokenEvent, Usage
 
 
 class TokenStream(Iterator[TokenEvent]):
@@ -39,6 +39,10 @@ class TokenStream(Iterator[TokenEvent]):
                 self.close()
             return event
         raise StopIteration
+
+    def account(self) -> tuple[Usage, EngineTimings]:
+        """What was spent so far: for who leaves before the last event, which tells it."""
+        return self._sequence.usage, self._sequence.timings
 
     def close(self) -> None:
         """Take no more events."""

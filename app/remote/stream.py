@@ -53,6 +53,8 @@ class RemoteStream(Iterator[TokenEvent]):
         self._response: openai.Stream[ChatCompletionChunk] | None = None
         self._waiting: queue.SimpleQueue[TokenEvent | Exception | None] = queue.SimpleQueue()
         self._asking: threading.Thread | None = None
+        self._asked_at = self._first_at = 0.0
+        self._taken = 0
         self.over = False
 
     def __next__(self) -> TokenEvent:
@@ -61,18 +63,31 @@ class RemoteStream(Iterator[TokenEvent]):
         if self.over:
             raise StopIteration
         if self._asking is None and not self._cancelled.is_set():
+            self._asked_at = time.perf_counter()
             self._asking = threading.Thread(target=self._ask, name="remote", daemon=True)
             self._asking.start()
         item = None if self._cancelled.is_set() else self._waiting.get()
         if item is None or self._cancelled.is_set():
             self.over = True
-            now = time.perf_counter()
-            return self._end("cancelled", None, now, now, 0)
+            return TokenEvent(
+                self._request.request_id, self._taken, None, "", "cancelled", *self.account()
+            )
         if isinstance(item, Exception):
             self.over = True
             raise item
         self.over = item.finish_reason is not None
+        self._first_at = self._first_at or time.perf_counter()
+        self._taken += 1
         return item
+
+    def account(self) -> tuple[Usage, EngineTimings]:
+        """What was spent so far. A server counts the prompt's tokens at its end, so they are 0
+        here, and those of the answer are the pieces that it came in."""
+        now = time.perf_counter()
+        asked = self._asked_at or now
+        first = self._first_at or now
+        ttft = 1000 * (first - asked)
+        return Usage(0, 0, 0, self._taken), EngineTimings(0.0, ttft, ttft, 1000 * (now - first))
 
     def cancel(self) -> None:
         """Leaves the server, from any thread; the last event then says so."""

@@ -11,7 +11,7 @@ import pytest
 
 from app import phrasing
 from app.types import AskOptions
-from backend.types import TokenEvent
+from backend.types import EngineTimings, TokenEvent, Usage
 
 
 class Engine:
@@ -28,7 +28,8 @@ class Engine:
     def _events(self, request_id: str) -> Iterator[TokenEvent]:
         if request_id not in self.told:
             raise AssertionError("it would wait for ever")
-        yield TokenEvent(request_id, 0, None, "", "cancelled")
+        account = Usage(10, 4, 0, 0), EngineTimings(1.0, 2.0, 3.0, 0.0)
+        yield TokenEvent(request_id, 0, None, "", "cancelled", *account)
 
     def cancel(self, request_id: str) -> None:
         assert request_id in self.known, "the engine knows the request by now"
@@ -55,3 +56,4 @@ def test_an_end_before_the_request_reaches_the_engine(
         next(events)
     assert engine.told == ["r1"]
     assert (end.value.value.use, end.value.value.finish_reason) == (use, finish)
+    assert end.value.value.usage == Usage(10, 4, 0, 0), "nothing was worded, and it was spent"

@@ -145,6 +145,20 @@ def test_requests_side_by_side_give_what_they_give_alone(engine: Engine) -> None
     assert [text_of(list(stream)) for stream in streams] == alone
 
 
+def test_who_leaves_a_stream_is_told_what_was_spent(engine: Engine) -> None:
+    engine.read(document(engine, "spent")).wait(60)
+    long = SamplingParams(max_tokens=2000, ignore_eos=True, temperature=1.0, seed=1)
+    stream = engine.generate(Request("s", QUESTION, long, "spent", ((0, 64),)))
+    for _ in range(3):
+        next(stream)
+    stream.close()
+    usage, timings = stream.account()
+    assert usage.completion_tokens >= 3
+    assert usage.cached_tokens == len(SINKS) + 64
+    assert usage.prompt_tokens == usage.cached_tokens + len(QUESTION)
+    assert timings.ttft_ms >= timings.prefill_ms > 0 and timings.decode_ms > 0
+
+
 def test_cancel_and_leave(engine: Engine) -> None:
     engine.read(document(engine, "left")).wait(60)
     long = SamplingParams(max_tokens=2000, ignore_eos=True, temperature=1.0, seed=1)

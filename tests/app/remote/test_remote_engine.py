@@ -154,6 +154,9 @@ def test_cancelling_leaves_the_server_at_once(
     events = list(stream)
     assert time.monotonic() - started < 2
     assert events[-1].finish_reason == "cancelled"
+    usage, timings = events[-1].usage, events[-1].timings
+    assert usage is not None and usage.completion_tokens == len(events) - 1
+    assert timings is not None and timings.ttft_ms + timings.decode_ms > 0
     assert server.left.wait(3), "the server still writes"
     engine.cancel("r1")
 
