@@ -57,7 +57,8 @@ class WaitingPublic(Public):
 class DocumentPublic(Entity):
     """One uploaded file and the state of its ingestion. It can be asked when `askable`. `read` is
     null until the reading has ended, and for documents that are not read ahead. `waiting` is null
-    while something happens to it, and once it is over."""
+    while something happens to it, and once it is over. `ready_tokens` of `total_tokens` were read
+    in its turn; what questions have had read before is told by an answer's `coverage`."""
 
     object: Literal["document"] = "document"
     name: str
