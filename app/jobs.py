@@ -9,11 +9,10 @@ Does not know what the stages do.
 from __future__ import annotations
 
 import uuid
-from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from sqlalchemy import ScalarSelect, Select, and_, func, or_, select, true, update
+from sqlalchemy import ColumnElement, ScalarSelect, Select, and_, func, or_, select, true, update
 from sqlalchemy.orm import Session, aliased
 
 from app.db.models import DocumentRow, JobRow
@@ -94,12 +93,15 @@ class JobQueue:
             row.started_at = self.database.now(session)
             return Job(row.id, row.document_id, row.attempts, row.created_at)
 
-    def _available(self, resume: bool, wanted: Collection[str]) -> Select[JobRow]:
+    def _in_line(self, resume: bool, wanted: Collection[str]) -> ColumnElement[bool]:
         free = JobRow.worker_id.is_(None)
         taken = free if resume else and_(free, JobRow.document_id.in_(list(wanted)))
+        return and_(JobRow.status == "queued", or_(JobRow.worker_id == self.worker.id, taken))
+
+    def _available(self, resume: bool, wanted: Collection[str]) -> Select[JobRow]:
         return (
             select(JobRow)
-            .where(JobRow.status == "queued", or_(JobRow.worker_id == self.worker.id, taken))
+            .where(self._in_line(resume, wanted))
             .order_by(_under_way(), JobRow.created_at, JobRow.id)
             .limit(1)
         )
@@ -166,20 +168,34 @@ class JobQueue:
         )
         return waiting > 0
 
-    def ahead(self, session: Session, owners: Collection[str]) -> dict[str, int]:
-        """By document, how many jobs of the same owner are taken up before the one that waits."""
-        query = (
-            select(DocumentRow.owner, JobRow.document_id)
-            .join(DocumentRow, DocumentRow.id == JobRow.document_id)
-            .where(JobRow.status == "queued", DocumentRow.owner.in_(owners))
-            .order_by(JobRow.created_at, JobRow.id)
+    def ahead(
+        self, document_ids: Collection[str], *, resume: bool, wanted: Collection[str] = ()
+    ) -> dict[str, int]:
+        """By document, how many jobs of the same owner this process takes up before the one that
+        waits. Those whose job it would not `claim` are left out: when that is, it can't tell."""
+        asked = aliased(DocumentRow)
+        owners = select(asked.owner).where(asked.id.in_(document_ids))
+        place = func.row_number().over(
+            partition_by=DocumentRow.owner, order_by=(JobRow.created_at, JobRow.id)
         )
-        before: Counter[str] = Counter()
-        found: dict[str, int] = {}
-        for owner, document_id in session.execute(query):
-            found[document_id] = before[owner]
-            before[owner] += 1
-        return found
+        line = (
+            select(JobRow.document_id, (place - 1).label("ahead"))
+            .join(DocumentRow, DocumentRow.id == JobRow.document_id)
+            .where(self._in_line(resume, wanted), DocumentRow.owner.in_(owners))
+            .subquery()
+        )
+        query = select(line.c.document_id, line.c.ahead)
+        with self.database.read() as session:
+            rows = session.execute(query.where(line.c.document_id.in_(document_ids)))
+            return {document_id: ahead for document_id, ahead in rows}
+
+    def held(self) -> set[tuple[str, int]]:
+        """Ids and attempts of the jobs that this process has now."""
+        query = select(JobRow.id, JobRow.attempts).where(
+            JobRow.worker_id == self.worker.id, JobRow.status == "running"
+        )
+        with self.database.read() as session:
+            return {(job_id, attempts) for job_id, attempts in session.execute(query)}
 
     def cancel_requests(self) -> set[str]:
         """Ids of this process's running jobs that someone wants stopped."""

@@ -77,14 +77,14 @@ class Library:
             stream = stack.enter_context(_open(source)) if isinstance(source, Path) else source
             incoming = stack.enter_context(self.files.receive(stream))
             try:
-                document_id, duplicate = self._insert(incoming, name, owner)
+                record, duplicate = self._insert(incoming, name, owner)
             except IntegrityError:
                 # PostgreSQL: another process inserted the same bytes first.
-                document_id, duplicate = self._insert(incoming, name, owner)
-        self.runner.want(document_id)
-        return self.get(document_id), duplicate
+                record, duplicate = self._insert(incoming, name, owner)
+        self.runner.want(record.id)
+        return record, duplicate
 
-    def _insert(self, incoming: Incoming, name: str, owner: str) -> tuple[str, bool]:
+    def _insert(self, incoming: Incoming, name: str, owner: str) -> tuple[DocumentRecord, bool]:
         section = section_of(owner)
         with self.database.write() as session:
             self.database.lock(session, f"{section}/{incoming.sha256}")
@@ -99,7 +99,7 @@ class Library:
                 if existing.status in ("failed", "cancelled"):
                     existing.name = name
                     self._restart(session, existing)
-                return existing.id, True
+                return _record(session, existing.id), True
             row = DocumentRow(
                 id=f"doc_{uuid.uuid4().hex}",
                 owner=owner,
@@ -113,7 +113,7 @@ class Library:
             session.add(row)
             session.flush()
             self.queue.enqueue(session, row.id)
-            return row.id, False
+            return record_of(row, None), False
 
     def _restart(self, session: Session, row: DocumentRow) -> None:
         if not self.queue.enqueue(session, row.id):
@@ -126,10 +126,7 @@ class Library:
     def get(self, document_id: str, *, owner: str | None = None) -> DocumentRecord:
         """The document's state now. Raises NotFound."""
         with self.database.read() as session:
-            found = find_document(session, document_id)
-            if found is None or owner not in (None, found[0].owner):
-                raise NotFound(f"There is no document {document_id}.")
-            return record_of(*found)
+            return _record(session, document_id, owner)
 
     def list(
         self,
@@ -164,19 +161,16 @@ class Library:
     def waiting(self, records: Iterable[DocumentRecord]) -> dict[str, Waiting]:
         """By id, what those of the documents wait for that wait, as far as this process knows."""
         found: dict[str, Waiting] = {}
-        queued: list[DocumentRecord] = []
+        queued: list[str] = []
         for record in records:
             if record.status == "queued":
-                queued.append(record)
+                queued.append(record.id)
             elif record.stage == "reading" and (why := self.runner.waiting(record.id)) is not None:
                 found[record.id] = why
         if queued:
             reason: WaitReason = "paused" if self.runner.paused else "worker"
-            with self.database.read() as session:
-                ahead = self.queue.ahead(session, {record.owner for record in queued})
-            # One that was taken up meanwhile waits no more.
-            here = (record.id for record in queued if record.id in ahead)
-            found |= {one: Waiting(reason, ahead[one]) for one in here}
+            ahead = self.runner.ahead(queued)
+            found |= {one: Waiting(reason, count) for one, count in ahead.items()}
         return found
 
     def load(self, document_id: str, *, owner: str | None = None) -> LoadedDocument:
@@ -252,8 +246,10 @@ class Library:
                     .where(DocumentRow.id == document_id)
                     .values(status="cancelled", finished_at=self.database.now(session))
                 )
+            # Here, where the database is ours: afterwards it may be busy with others.
+            record = _record(session, document_id)
         self.runner.look()
-        return self.get(document_id)
+        return record
 
     def retry(self, document_id: str, *, owner: str | None = None) -> DocumentRecord:
         """Start a failed or cancelled ingestion again from the stored file. Pressing twice, or on
@@ -264,8 +260,9 @@ class Library:
             row = session.get(DocumentRow, document_id)
             if row is not None and row.status in ("failed", "cancelled"):
                 self._restart(session, row)
+            record = _record(session, document_id)
         self.runner.want(document_id)
-        return self.get(document_id)
+        return record
 
     def wait(
         self,
@@ -315,6 +312,13 @@ class Library:
         query = select(func.count()).select_from(JobRow).where(JobRow.status.in_(OPEN))
         with self.database.read() as session:
             return session.execute(query).scalar_one()
+
+
+def _record(session: Session, document_id: str, owner: str | None = None) -> DocumentRecord:
+    found = find_document(session, document_id)
+    if found is None or owner not in (None, found[0].owner):
+        raise NotFound(f"There is no document {document_id}.")
+    return record_of(*found)
 
 
 def _open(path: Path) -> BinaryIO:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -114,6 +114,7 @@ class JobRunner:
         self._wake = threading.Condition(self._lock)
         self._stop = threading.Event()
         self._cancelled: set[str] = set()
+        self._lost: frozenset[Job] = frozenset()
         self._handed: list[Reading] = []
         self._readings: list[Reading] = []
         self._threads: list[threading.Thread] = []
@@ -151,8 +152,12 @@ class JobRunner:
             self._wake.notify_all()
 
     def look(self) -> None:
-        """Look for new jobs and cancel requests now."""
-        self._look_for_cancels()
+        """Look for new jobs, and for those that are cancelled or deleted, now."""
+        try:
+            self._look_at_jobs()
+        except DatabaseBusy as error:
+            # What the caller did stands, and the heartbeat looks again within `IDLE_S`.
+            log.info("can't look at the jobs now: %s", error)
         with self._wake:
             self._wake.notify_all()
 
@@ -163,14 +168,24 @@ class JobRunner:
         one = next((one for one in readings if one.job.document_id == document_id), None)
         if one is None or not one.stands:
             return None
-        if one.ticket is None and (ahead := ahead_of(one, readings)):
-            return Waiting("documents", len(ahead))
+        if one.ticket is None:
+            ahead = len(ahead_of(one, readings))
+            if self.paused:
+                return Waiting("paused", ahead)
+            if ahead:
+                return Waiting("documents", ahead)
         beside = [other for other in readings if other.owner == one.owner and other is not one]
         return Waiting("engine", sum(other.begun for other in beside))
 
+    def ahead(self, document_ids: Collection[str]) -> dict[str, int]:
+        """By document, behind how many of its owner's its job is taken up here, as far as it is."""
+        with self._lock:
+            wanted = tuple(self._wanted)
+        return self.queue.ahead(document_ids, resume=self.resume, wanted=wanted)
+
     @property
     def paused(self) -> bool:
-        """Whether no job is taken up for now."""
+        """Whether no job is taken up, and no reading begun, for now."""
         return not self._may_begin()
 
     def close(self) -> None:
@@ -243,6 +258,8 @@ class JobRunner:
             if reading.job.id in self._cancelled:
                 self._drop(reading)
                 raise Stopped
+            if reading.job in self._lost:
+                raise LeaseLost(reading.job.id)
             following = not first or self._progress(reading)
         if not following:
             self._drop(reading)
@@ -316,7 +333,7 @@ class JobRunner:
         every.due()
         while not self._stop.wait(IDLE_S):
             try:
-                self._look_for_cancels()
+                self._look_at_jobs()
                 if every.due():
                     if not self.worker.beat():
                         log.warning("this process was taken for dead; its jobs went to others")
@@ -326,8 +343,12 @@ class JobRunner:
                 known = isinstance(error, AppError)
                 log.warning("heartbeat failed: %s", error, exc_info=None if known else error)
 
-    def _look_for_cancels(self) -> None:
+    def _look_at_jobs(self) -> None:
         self._cancelled |= self.queue.cancel_requests()
+        # In this order: a job that is claimed meanwhile is none that was lost.
+        jobs = [reading.job for reading in self._readings]
+        held = self.queue.held() if jobs else set()
+        self._lost = frozenset(job for job in jobs if (job.id, job.attempts) not in held)
 
 
 class _Guard:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import torch
-from sqlalchemy import update
+from sqlalchemy import delete, update
 
 import app.runner
-from app.db.models import JobRow, WorkerRow
+from app.db.models import DocumentRow, JobRow, WorkerRow
 from app.documents import Waiting
 from app.jobs import Job
 from app.pace import Throttle
@@ -83,6 +83,55 @@ def test_a_document_deleted_while_it_waits_is_not_read(start: Start, make_engine
     engine.tickets[0].pace = 0.0
     eventually(lambda: not runner._readings)
     assert len(engine.tickets) == 1
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_one_that_waits_and_is_not_ours_any_more_leaves_the_line(
+    start: Start, make_engine: Any, monkeypatch: pytest.MonkeyPatch, given: bool
+) -> None:
+    engine = make_engine(pace=1000.0)
+    library = start(engine=engine).library
+    runner = library.runner
+    queued = ReadProgress("", 0, 20, 0, "queued")
+    monkeypatch.setattr(type(engine.read(DocumentTokens("", (), ()))), "progress", lambda _: queued)
+    sent = []
+    for name in ("first", "second", "third"):
+        before = len(runner._readings)
+        sent.append(library.add(io.BytesIO(f"{TEXT}{name}".encode()), f"{name}.txt")[0].id)
+        eventually(lambda before=before: len(runner._readings) > before)
+    eventually(lambda: [one.given for one in runner._readings] == [True, False, False])
+    with library.database.write() as session:
+        # As another process does it: nobody tells this one.
+        gone = sent[0] if given else sent[1]
+        session.execute(delete(DocumentRow).where(DocumentRow.id == gone))
+    left = [one for one in sent if one != gone]
+    eventually(lambda: [one.job.document_id for one in runner._readings] == left)
+    eventually(lambda: runner._readings[0].given)
+    assert runner.waiting(left[1]) == Waiting("documents", 1)
+    assert engine.tickets[1].cancelled.is_set() is given
+
+
+def test_one_that_is_prepared_says_that_nothing_is_begun_for_now(
+    start: Start, make_engine: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = make_engine(pace=1000.0)
+    library = start(engine=engine).library
+    runner, prepared = library.runner, threading.Event()
+    whole = runner.ingestor.prepare
+    monkeypatch.setattr(runner, "_may_begin", lambda: not prepared.is_set())
+
+    def prepare(job: Job, stopping: Callable[[], bool]) -> DocumentTokens:
+        tokens = whole(job, stopping)
+        prepared.set()
+        return tokens
+
+    monkeypatch.setattr(runner.ingestor, "prepare", prepare)
+    added = library.add(io.BytesIO(TEXT.encode()), "supply.txt")[0].id
+    eventually(lambda: len(runner._readings) == 1)
+    assert runner.waiting(added) == Waiting("paused", 0)
+    prepared.clear()
+    eventually(lambda: len(engine.tickets) == 1)
+    eventually(lambda: runner.waiting(added) != Waiting("paused", 0))
 
 
 def test_owners_are_read_side_by_side(start: Start, make_engine: Any) -> None:
@@ -297,7 +346,10 @@ def test_only_jobs_that_this_process_takes_up_are_counted_ahead(start: Start) ->
     assert ahead(1, 3, resume=False) == {3: 1}
     assert ahead(1, 3, resume=False, wanted=[sent[1]]) == {1: 1, 3: 2}
     with library.database.write() as session:
-        session.add(WorkerRow(id="other", pid=1, host="elsewhere", started_at=0.0, beat_at=0.0))
+        alive = time.time() + 3600.0
+        session.add(
+            WorkerRow(id="other", host="elsewhere", pid=1, process_started=0.0, beat_at=alive)
+        )
     give(1, "other")
     assert ahead(1, 3, resume=True) == {3: 1}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from pathlib import Path as FilePath
 from typing import Annotated, BinaryIO, Literal, cast
@@ -25,14 +26,15 @@ from app.api.schemas.documents import (
 )
 from app.api.schemas.terms import DocumentTermsPublic
 from app.api.upload import UploadedFile, refuse_foreign
-from app.documents import LoadedDocument
-from app.errors import AppError, BadParameter, Conflict
+from app.documents import DocumentRecord, LoadedDocument, Waiting
+from app.errors import AppError, BadParameter, Conflict, DatabaseBusy
 from app.key_terms import terms_of_stored
 from app.library import Library
 from app.names import display_name
 from app.readiness import require_askable
 from app.receipts import stored_receipt
 
+log = logging.getLogger(__name__)
 router = APIRouter(prefix=f"{API_PREFIX}/documents", tags=["documents"])
 
 _UPLOAD_BODY = {
@@ -89,8 +91,8 @@ async def upload_document(
             code="duplicate",
             details={"existing_id": record.id},
         )
-    waiting = await anyio.to_thread.run_sync(services.library.waiting, (record,))
-    body = UploadPublic.of_upload(record, waiting.get(record.id), duplicate=duplicate)
+    waiting = await anyio.to_thread.run_sync(_waiting, services.library, record)
+    body = UploadPublic.of_upload(record, waiting, duplicate=duplicate)
     return JSONResponse(
         body.model_dump(mode="json"),
         status_code=200 if duplicate else 202,
@@ -112,7 +114,8 @@ def list_documents(
 @router.get("/{document_id}")
 def get_document(document_id: DocumentId, services: ServicesDep, owner: OwnerDep) -> DocumentPublic:
     """State and progress of one document."""
-    return _shown(services.library, document_id, owner)
+    record = services.library.get(document_id, owner=owner)
+    return DocumentPublic.of(record, services.library.waiting((record,)).get(record.id))
 
 
 @router.delete("/{document_id}")
@@ -129,8 +132,8 @@ def cancel_document(
     document_id: DocumentId, services: ServicesDep, owner: OwnerDep
 ) -> DocumentPublic:
     """Stop the ingestion; 409 when it is over already. Cancelling twice is harmless."""
-    services.library.cancel(document_id, owner=owner)
-    return _shown(services.library, document_id, owner)
+    record = services.library.cancel(document_id, owner=owner)
+    return DocumentPublic.of(record, _waiting(services.library, record))
 
 
 @router.post("/{document_id}/retry", status_code=202)
@@ -138,8 +141,8 @@ def retry_document(
     document_id: DocumentId, services: ServicesDep, owner: OwnerDep
 ) -> DocumentPublic:
     """Ingest a failed or cancelled document again, from the stored file."""
-    services.library.retry(document_id, owner=owner)
-    return _shown(services.library, document_id, owner)
+    record = services.library.retry(document_id, owner=owner)
+    return DocumentPublic.of(record, _waiting(services.library, record))
 
 
 @router.get("/{document_id}/text")
@@ -250,9 +253,14 @@ def loaded(library: Library, document_id: str, owner: str) -> LoadedDocument:
     return library.load(document_id, owner=owner)
 
 
-def _shown(library: Library, document_id: str, owner: str) -> DocumentPublic:
-    record = library.get(document_id, owner=owner)
-    return DocumentPublic.of(record, library.waiting((record,)).get(record.id))
+def _waiting(library: Library, record: DocumentRecord) -> Waiting | None:
+    """What a document waits for to which something was just done. None when that can't be told now:
+    an error would say that it was not done."""
+    try:
+        return library.waiting((record,)).get(record.id)
+    except DatabaseBusy as error:
+        log.info("can't tell what document %s waits for: %s", record.id, error)
+        return None
 
 
 def _span(document: LoadedDocument, start: int, end: int | None) -> tuple[int, int]:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+
+from app.errors import DatabaseBusy
 
 DOCUMENTS = "/api/v1/documents"
 
@@ -206,9 +211,12 @@ def test_a_document_that_waits_says_what_for(
 
     with monkeypatch.context() as patch:
         patch.setattr(runner, "_may_begin", paused)
+        end = time.monotonic() + 30
         while len(asked) < services.settings.ingest_workers:
             # One of them may be about to take a job up.
+            assert time.monotonic() < end
             runner.look()
+            time.sleep(0.01)
         paths = [
             client.post(DOCUMENTS, files={"file": (f"{one}.txt", f"Clause {one}.")}).headers[
                 "location"
@@ -219,10 +227,49 @@ def test_a_document_that_waits_says_what_for(
         assert waiting == [{"reason": "paused", "documents": ahead} for ahead in range(2)]
         listed = client.get(DOCUMENTS).json()["data"]
         assert [one["waiting"] for one in listed] == waiting[::-1]
+    end = time.monotonic() + 30
     for path in paths:
         while (state := client.get(path).json())["status"] != "completed":
-            assert state["status"] in ("queued", "in_progress")
+            assert state["status"] in ("queued", "in_progress") and time.monotonic() < end
+            time.sleep(0.01)
         assert state["waiting"] is None
+
+
+def test_what_was_done_is_told_as_done_though_the_database_is_busy_afterwards(
+    client: TestClient, services: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, write, written = services.database.read, services.database.write, threading.Event()
+    path = DOCUMENTS
+
+    def requested() -> bool:
+        return threading.current_thread() not in services.library.runner._threads
+
+    @contextmanager
+    def reading() -> Iterator[Any]:
+        if requested() and written.is_set():
+            raise DatabaseBusy("The database is busy.")
+        with read() as session:
+            yield session
+
+    @contextmanager
+    def writing() -> Iterator[Any]:
+        with write() as session:
+            yield session
+        if requested():
+            written.set()
+
+    monkeypatch.setattr(services.library.runner, "_may_begin", lambda: False)
+    for what, status in (("", "queued"), ("/cancel", "cancelled"), ("/retry", "queued")):
+        written.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(services.database, "read", reading)
+            patch.setattr(services.database, "write", writing)
+            files = None if what else {"file": ("a.txt", b"1. Term\nTwo years.")}
+            reply = client.post(f"{path}{what}", files=files)
+        assert written.is_set() and reply.status_code == 202, reply.json()
+        assert (reply.json()["status"], reply.json()["waiting"]) == (status, None)
+        path = f"{DOCUMENTS}/{reply.json()['id']}"
+        assert client.get(path).json()["status"] == status
 
 
 def test_spans_outside_the_text_are_refused(client: TestClient, upload: Any) -> None:
