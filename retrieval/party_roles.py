@@ -91,7 +91,8 @@ _ENGLISH_NAME = re.compile(r"[A-Z][\w&'’.-]+")
 _NAME_ZH = re.compile("[\u4e00-\u9fff]{2}|[A-Za-z]{3}|×{2}")
 _BLANK = re.compile(r"^[\s:]*_{2}[\W_]*")
 _FIRST_CLAUSE = re.compile(
-    r"^[ \t]*(?:第[一1]条|一[、.．]|(?:(?:article|section|clause)[ \t]{1,4})?1(?:[.、．)](?!\d)|\.1|[ \t])"
+    r"^[ \t]*(?:第[一1]条|一[、.．]"
+    r"|(?:(?:article|section|clause)[ \t]{1,4})?1(?:[.、．)](?!\d)|\.1|[ \t])"
     r"|article\s+i\b)",
     re.IGNORECASE | re.MULTILINE,
 )
