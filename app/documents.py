@@ -44,10 +44,10 @@ class DocumentTimings:
 class Waiting:
     """Why nothing happens to a document, and how many `documents` it waits for.
 
-    "worker": to be taken up, behind so many of its owner's; "paused": the same, and nothing is
-    taken up for now; "documents": to be read, behind so many of its owner's; "engine": for its turn
-    or for room in the engine, which has so many of its owner's under way beside it, and may be at
-    questions or at other owners' documents.
+    "worker": to be taken up, behind so many of its owner's; "paused": to be taken up or read,
+    behind so many of its owner's, and nothing begins for now; "documents": to be read, behind so
+    many of its owner's; "engine": for its turn or for room in the engine, which has so many of its
+    owner's under way beside it, and may be at questions or at other owners' documents.
     """
 
     reason: WaitReason

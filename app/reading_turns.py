@@ -4,9 +4,11 @@ It is given the one that came first, and beside it each that has at most one in 
 tokens of every document with the engine that came before it, as long as these are fewer than
 `MOST`. So a short contract doesn't wait until a long one is read, and one that is nearly as long
 does: side by side both would end when the second one would have. Nobody waits for ever, since those
-that came before end some time, and then it is the first. Of an owner's documents that the engine
-has all take turns, and so do owners, as far as there is room (`backend.shelf`): so one that is
-overtaken has at least every `MOST`th of its owner's turns.
+that came before end some time, and then it is the first: it is given then however many the engine
+has, which are more than `MOST` only where the first took longer to prepare than others that came
+after it. Of an owner's documents that the engine has all take turns, and so do owners, as far as
+there is room (`backend.shelf`): so those that are read share their owner's turns with shorter ones
+that came later, and have about every `MOST`th at least.
 
 Knows neither jobs nor the engine.
 """

@@ -28,6 +28,7 @@ from app.api.problems import Problem, answer_problem, answer_status
 from app.api.schemas.answers import CitationPublic, CoveragePublic, TimingsPublic
 from app.errors import BadRequest
 from app.events import AnswerCompleted, AnswerDelta, AnswerEvent, AnswerFailed
+from app.phrasing import CUT
 from app.questions import check_question
 from app.services import Services
 from app.types import Answer, Turn
@@ -237,4 +238,4 @@ def _usage(answer: Answer) -> dict[str, Any]:
 
 
 def _finish_reason(answer: Answer) -> str:
-    return "length" if answer.finish_reason == "length" else "stop"
+    return "length" if answer.finish_reason in ("length", CUT) else "stop"

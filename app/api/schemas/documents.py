@@ -45,10 +45,10 @@ class ReadPublic(Public):
 
 class WaitingPublic(Public):
     """Why nothing happens to a document now. `reason`: `worker`, it is to be taken up behind
-    `documents` of yours; `paused`, the same, and nothing is taken up for now; `documents`, it is to
-    be read behind so many of yours; `engine`, it waits for its turn or for room in the engine,
-    which has so many of yours under way beside it, and may be at questions or at other owners'
-    documents."""
+    `documents` of yours; `paused`, it is to be taken up or read behind so many, and nothing begins
+    for now; `documents`, it is to be read behind so many of yours; `engine`, it waits for
+    its turn or for room in the engine, which has so many of yours under way beside it, and may be
+    at questions or at other owners' documents."""
 
     reason: WaitReason
     documents: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
@@ -95,6 +96,16 @@ def test_what_is_not_in_the_document_is_a_normal_answer(services: Any, upload: A
     assert message["annotations"] == []
     assert "not" in message["content"].lower()
     assert told["choices"][0]["finish_reason"] == "stop"
+
+
+@pytest.mark.parametrize(
+    ("ended", "told"), [("length", "length"), ("cut", "length"), ("stop", "stop")]
+)
+def test_words_that_end_before_they_are_finished_are_told_so(
+    ask: Any, asker: Any, ended: str, told: str
+) -> None:
+    asker.change = lambda answer: dataclasses.replace(answer, finish_reason=ended)
+    assert ask().json()["choices"][0]["finish_reason"] == told
 
 
 def test_earlier_messages_are_the_history(ask: Any, asker: Any) -> None:
