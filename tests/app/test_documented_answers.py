@@ -1,4 +1,4 @@
-"""Offsets that the documentation shows are those that the samples give."""
+"""The answers and offsets that the documentation shows are those that the samples give."""
 
 from __future__ import annotations
 
@@ -38,6 +38,17 @@ def answer_on(services: Services, sample: str, question: str) -> Answer:
     *_, last = ask(engine, documents, question, request_id="r1", options=options)
     assert isinstance(last, AnswerCompleted)
     return last.answer
+
+
+@pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
+def test_what_the_readme_shows_is_what_is_quoted(start: Start, readme: str) -> None:
+    text = (ROOT / readme).read_text("utf-8")
+    shown = re.search(r'fineprint ask (\S+) -q "([^"]+)"\n```\n\n((?:>.*\n)+)', text)
+    assert shown is not None
+    sample, question, quoted = shown.groups()
+    lines = [line.removeprefix(">").strip() for line in quoted.splitlines()]
+    answer = answer_on(start(), sample, question)
+    assert [line for line in lines if line] == answer.answer.splitlines()
 
 
 def test_the_page_in_the_first_steps_is_that_of_the_first_quote(start: Start) -> None:
