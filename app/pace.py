@@ -11,8 +11,9 @@ from contextlib import contextmanager
 PROGRESS_S = 0.5
 """Progress is written at most this often: each write is a transaction."""
 
-LOOK_S = 0.1
-"""How often one that waits for its turn looks whether it is still to have it."""
+LOOK_S = 0.5
+"""How often one that waits for its turn looks whether it is still to have it. Not oftener: each
+look puts it behind those that came after it."""
 
 
 class Stopped(Exception):
