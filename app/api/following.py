@@ -123,10 +123,15 @@ async def _events(
     run: AnswerRun, after: int, stopping: anyio.Event
 ) -> AsyncIterator[ServerSentEvent]:
     told = after
+    silent = True
     async with contextlib.aclosing(turns(run, stopping)) as steps:
         async for turn in steps:
-            for event_id, event in run.events_after(told):
-                told = event_id
+            news = run.events_after(told)
+            if turn == "over" and silent and not news:
+                # Who says that it has seen the end, or more than there is, is told the end again.
+                news = run.events_after(0)[-1:]
+            for event_id, event in news:
+                told, silent = event_id, False
                 yield _message(str(event_id), event_data(event, run))
             if turn == "stopping":
                 yield _message(None, _STOPPING)

@@ -78,7 +78,8 @@ async def follow_answer(
     runs: RunsDep,
     last_event_id: Annotated[int, Header(ge=0, description="Id of the last event seen.")] = 0,
 ) -> Response:
-    """The events of an answer after `Last-Event-ID`, those to come included."""
+    """The events of an answer after `Last-Event-ID`, those to come included. Where there is none
+    the last one is told again, so every stream ends with `answer.completed` or `error`."""
     return event_stream(runs.get(answer_id, owner=owner), after=last_event_id)
 
 
