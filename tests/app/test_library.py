@@ -229,9 +229,13 @@ def test_asked_while_it_is_read(start: Start, make_engine: Any) -> None:
     assert services.library.wait(document_id, 0).status == "in_progress"
 
 
-def test_documents_are_read_one_after_the_other(start: Start, make_engine: Any) -> None:
+def test_documents_are_read_one_after_the_other(
+    start: Start, make_engine: Any, settings: Settings
+) -> None:
     engine = make_engine(pace=0.2)
-    services = start(engine=engine)
+    # Of two that are prepared at once the second may be ready, and be given to it, first.
+    one = settings.model_copy(update={"ingest_workers": 1})
+    services = start(engine=engine, settings=one)
     ids = [add(services, f"{ENGLISH}{number}", f"{number}.txt") for number in range(3)]
     for document_id in ids:
         services.library.wait(document_id, 30)
