@@ -227,7 +227,7 @@ def test_a_dead_worker_is_named(make: Make, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
 
     class Mortal(AnswerRuns):
-        def _run(self, run: Any) -> None:
+        def _answer(self, run: Any) -> None:
             raise SystemError("a defect outside of every answer")
 
     alive = make(quoting, workers=2)
