@@ -434,6 +434,8 @@ def test_wording_ends_when_others_come_unless_its_answer_is_really_kept(make: Ma
         briefs[left_to_read] = sorted(run.brief.is_set() for run in asked)
         over.set()
         assert all(run.wait(30) for run in (*asked, *others))
+        for _ in others:
+            assert begun.acquire(timeout=30), "those of the next round are waited for"
     # One thread of the four is for those who stay.
     assert briefs == {False: [True] * 4, True: [False] + [True] * 3}
 
