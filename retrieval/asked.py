@@ -38,6 +38,7 @@ _QUESTION_WORDING: tuple[tuple[AskedKind, tuple[str, ...]], ...] = (
         r"what (?:would|will|does|do|did|could) [^?.]{0,40}\bcost\b",
         r"what (?:is|are) the (?:[\w-]+ ){0,5}"
         r"(?:price|fees?|cost|amount|salary|rent|cap|limit|deposit|penalty|payment|sum)\b",
+        r"(?:maximum|total|aggregate) liability\b",
         r"多少钱|多少元|多少万|金额|价款是|总价|价格是|价值多少",
         r"多少(?:违约金|滞纳金|罚款|费用|工资|租金|利息|赔偿|损失|款|押金|定金)",
         r"(?:费用|费|价|款|金|额|资本|工资|损失|赔偿)(?:各自?|分别)?(?:为|是|有)?多少|(?:花|赔|罚|付|交|扣|收|退|补|押)多少",

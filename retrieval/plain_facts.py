@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from retrieval.asked import holds
 from retrieval.folding import fold_width
 from retrieval.plain_kinds import KINDS
 from retrieval.query import Query
@@ -53,6 +54,23 @@ def answering_first(text: str, query: Query, ranked: Sequence[Sentence]) -> tupl
             first = ranked[0]
             likely = None if one.likely is None else max(one.likely, first.likely or 0.0)
             moved = replace(one, score=first.score + 1e-6, likely=likely)
+            return (moved, *ranked[:place], *ranked[place + 1 :])
+    return tuple(ranked)
+
+
+def stating_first(text: str, query: Query, ranked: Sequence[Sentence]) -> tuple[Sentence, ...]:
+    """Of a plain question for an amount, the first likely sentence that states one before those
+    that state none: what lawyers count to "cap on liability" excludes whole kinds of loss, too, and
+    "What is the liability cap?" asks for the figure."""
+    if len(query.text) > _PLAIN_CHARS or query.asked != ("amount",):
+        return tuple(ranked)
+    for place, one in enumerate(ranked[:_LOOKED_AT]):
+        if (one.likely or 0.0) < _SURE:
+            break
+        if holds(fold_width(text[one.start : one.end]), query.asked) == 1.0:
+            if place == 0:
+                break
+            moved = replace(one, score=ranked[0].score + 1e-6)
             return (moved, *ranked[:place], *ranked[place + 1 :])
     return tuple(ranked)
 

@@ -23,7 +23,7 @@ from retrieval.front import looks_like
 from retrieval.index import SearchIndex
 from retrieval.party_roles import in_front
 from retrieval.passages import is_row, lead_in, whole_clause, with_lead_in
-from retrieval.plain_facts import answering_first
+from retrieval.plain_facts import answering_first, stating_first
 from retrieval.query import Query
 from retrieval.senses import itself, otherwise
 from retrieval.sentences import Span, split
@@ -237,4 +237,5 @@ def rank_sentences(
     """The best sentences of the first chunks in `hits`, best first; before them the one that says
     who stands in a role, where that is asked."""
     best = best_apart(scored(index, query, offered(index, query, hits)), limit)
-    return in_front(index, query, answering_first(index.text, query, best))[:limit]
+    stated = stating_first(index.text, query, best)
+    return in_front(index, query, answering_first(index.text, query, stated))[:limit]

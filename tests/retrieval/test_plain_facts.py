@@ -308,3 +308,30 @@ def test_the_thing_and_the_party_asked_for_must_be_meant(
 )
 def test_other_questions_are_left_as_they_are(question: str) -> None:
     assert answering(read_question(question)) is None
+
+
+@pytest.mark.parametrize(
+    "question", ["What is the liability cap?", "What is the maximum liability?"]
+)
+def test_a_question_for_an_amount_is_led_by_the_clause_that_states_one(question: str) -> None:
+    text = """SERVICES AGREEMENT
+
+This Agreement is made between Corrie Survey Ltd (the "Supplier") and Tay Water plc (the "Client").
+
+1. Services
+The Supplier surveys the Client's pipes every spring and reports what it finds within ten days.
+
+2. Liability
+2.1 Neither party is liable to the other for loss of profit or for any indirect or
+consequential loss.
+2.2 The total liability of the Supplier under this Agreement shall not exceed EUR 2 million in
+each year.
+
+3. Law
+This Agreement is governed by the law of Scotland.
+"""
+    index = index_of(text, "en")
+    evidence = find_evidence(index, question)
+    assert evidence.answerable
+    first = evidence.sentences[0]
+    assert "EUR 2 million" in text[first.start : first.end]
