@@ -171,9 +171,10 @@ class AnswerRuns:
                 raise self._too_many(question.owner)
         try:
             run = self._saved_run(question, history, timeout_s)
-        finally:
+        except BaseException:
             with self._changed:
                 self._waiting.give_back(question.owner)
+            raise
         if not self._enqueue(run):
             run.stop(STOPPING)
             self._fail(run, stopped(run))
@@ -192,12 +193,16 @@ class AnswerRuns:
         return TooManyQuestions(f"{why} Ask again in {seconds} s.", retry_s=seconds)
 
     def _enqueue(self, run: AnswerRun) -> bool:
-        """False: the server stopped while the question was saved, and no worker is left."""
+        """Takes its reserved place. False: the server stopped while the question was saved, and no
+        worker is left."""
         with self._changed:
+            if not self._closed:
+                self._waiting.add(run)
+            # Not before: of an owner of whom nothing waits or is kept the line forgets all.
+            self._waiting.give_back(run.owner)
             if self._closed:
                 return False
             self._runs[run.id] = run
-            self._waiting.add(run)
             # All: the janitor waits here as well, and might be the one that is woken.
             self._changed.notify_all()
             # Who stays is to be told what changed, which is not that others came.

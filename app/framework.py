@@ -140,6 +140,9 @@ def leave_deleted(first: Answer, read: Coverage) -> Generator[AnswerEvent, None,
     left = replace(first, coverage=read, warnings=(*first.warnings, _DELETED))
     if first.status == "not_found":
         return left
+    if is_whole(read):
+        # It was deleted before anybody could confirm what was read.
+        return replace(left, status="partial")
     notice = "\n\n" + wording.deleted_meanwhile(first.language, read)
     yield AnswerDelta(notice, "notice")
     return replace(left, answer=first.answer + notice, status="partial")

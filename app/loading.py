@@ -5,6 +5,7 @@ Two questions on one document build it once. Does not know jobs.
 
 from __future__ import annotations
 
+import logging
 import shutil
 import threading
 from collections import OrderedDict
@@ -15,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
 
 from app.db.models import DocumentRow
 from app.db.session import Database
 from app.documents import Boxes, LoadedDocument
-from app.errors import NotFound, NotReady
+from app.errors import AppError, NotFound, NotReady
 from app.geometry import load_boxes
 from app.indexing import build_index
 from app.records import chunks_of, clauses_of, find_document, pages_of, record_of, text_of
@@ -28,6 +30,8 @@ from app.tokens import tokenise
 
 if TYPE_CHECKING:
     from app.engines import AnyEngine
+
+log = logging.getLogger(__name__)
 
 Key = tuple[str, int]
 """Document id and version id."""
@@ -128,9 +132,14 @@ class Loader:
         )
 
     def _exists(self, document_id: str) -> bool:
-        with self.database.read() as session:
-            query = select(DocumentRow.id).where(DocumentRow.id == document_id)
-            return session.execute(query).first() is not None
+        query = select(DocumentRow.id).where(DocumentRow.id == document_id)
+        try:
+            with self.database.read() as session:
+                return session.execute(query).first() is not None
+        except (AppError, SQLAlchemyError) as error:
+            # An answer that waits is not lost for it: it is asked again soon.
+            log.warning("can't tell whether document %s is there: %s", document_id, error)
+            return True
 
     def drop(self, document_id: str) -> None:
         """Forget a document that was deleted."""

@@ -152,6 +152,7 @@ def _attempt(
     shown, checks, refused = "", list[Check](), ""
     use: PhrasingUse = "none"
     stream = SentenceStream()
+    generated = None
     try:
         # Closing the stream is what cancels the request.
         generated = engine.generate(request)
@@ -179,9 +180,10 @@ def _attempt(
                 use = "used"
     except BackendError as error:
         _log.warning("phrasing failed for request %s: %s", request_id, error)
-        return Phrasing(
-            "failed", shown, tuple(checks), "error", stream.usage, stream.timings, str(error)
-        )
+        spent = stream.usage, stream.timings
+        if stream.usage is None and generated is not None:
+            spent = generated.account()
+        return Phrasing("failed", shown, tuple(checks), "error", *spent, str(error))
     usage, timings = stream.usage, stream.timings
     if usage is None:
         # It was left before its end, and what was spent on it was spent.

@@ -13,6 +13,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from app.documents import Waiting
 from app.errors import AppError, DatabaseBusy
 from app.ingest import Ingestor
@@ -155,7 +157,7 @@ class JobRunner:
         """Look for new jobs, and for those that are cancelled or deleted, now."""
         try:
             self._look_at_jobs()
-        except DatabaseBusy as error:
+        except (AppError, SQLAlchemyError) as error:
             # What the caller did stands, and the heartbeat looks again within `IDLE_S`.
             log.info("can't look at the jobs now: %s", error)
         with self._wake:
@@ -379,7 +381,7 @@ class _Guard:
     def _tidy(self) -> None:
         try:
             self.runner.ingestor.remove_if_deleted(self.job)
-        except AppError as error:
+        except (AppError, SQLAlchemyError) as error:
             log.warning("files of job %s may be left: %s", self.job.id, error)
 
     def _settle(self, error: Exception) -> None:

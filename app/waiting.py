@@ -126,7 +126,7 @@ class WaitingLine(Generic[T]):
         self._reserved = +self._reserved
 
     def add(self, item: T) -> None:
-        """Goes to the end of its owner's line."""
+        """Goes to the end of its owner's line, where a place is reserved for it until now."""
         self._lines.setdefault(item.owner, deque()).append(item)
         self._count += 1
         self._arrivals[item] = self._count
@@ -158,10 +158,11 @@ class WaitingLine(Generic[T]):
 
     def _left(self, item: T) -> None:
         del self._arrivals[item]
-        self._turnover[item.owner].freed(self.of(item.owner))
-        self._whole.freed(len(self))
         if not self._lines[item.owner]:
             del self._lines[item.owner]
+        if (own := self._turnover.get(item.owner)) is not None:
+            own.freed(self.of(item.owner))
+        self._whole.freed(len(self))
 
 
 class Places:

@@ -59,15 +59,15 @@ def answering_first(text: str, query: Query, ranked: Sequence[Sentence]) -> tupl
 
 
 def stating_first(text: str, query: Query, ranked: Sequence[Sentence]) -> tuple[Sentence, ...]:
-    """Of a plain question for an amount, the first likely sentence that states one before those
-    that state none: what lawyers count to "cap on liability" excludes whole kinds of loss, too, and
-    "What is the liability cap?" asks for the figure."""
+    """Of a plain question for an amount, the first likely sentence that states one, or a share,
+    before a first one that states none: what lawyers count to "cap on liability" excludes whole
+    kinds of loss, too, and "What is the liability cap?" asks for the figure."""
     if len(query.text) > _PLAIN_CHARS or query.asked != ("amount",):
         return tuple(ranked)
     for place, one in enumerate(ranked[:_LOOKED_AT]):
         if (one.likely or 0.0) < _SURE:
             break
-        if holds(fold_width(text[one.start : one.end]), query.asked) == 1.0:
+        if holds(fold_width(text[one.start : one.end]), query.asked) > 0.0:
             if place == 0:
                 break
             moved = replace(one, score=ranked[0].score + 1e-6)

@@ -10,7 +10,7 @@ import pytest
 
 import app.ingest
 import app.loading
-from app.errors import NotFound
+from app.errors import DatabaseBusy, NotFound
 
 if TYPE_CHECKING:
     from app.services import Services
@@ -85,6 +85,21 @@ def test_a_loaded_document_knows_that_it_was_deleted(
     assert loaded.exists()
     services.library.delete(document_id)
     assert not loaded.exists()
+
+
+def test_a_document_is_there_while_the_database_is_not(
+    start: Callable[..., Services], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = start()
+    loaded = services.library.load(stored(services, tmp_path))
+
+    def away() -> Any:
+        raise DatabaseBusy("The database does not answer. Try again.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(services.library.loader.database, "read", away)
+        assert loaded.exists(), "an answer that waits for it is not lost"
+    assert loaded.exists()
 
 
 def test_a_document_deleted_while_it_is_loaded_leaves_no_files(

@@ -192,3 +192,16 @@ def test_nothing_is_lost_and_turns_are_even(steps: list[tuple[str, object]]) -> 
         elif step == "remove" and there:
             assert waiting.remove(there.pop(int(str(what)) % len(there)))
         assert len(waiting) == len(there) and waiting.reserved == 0
+
+
+def test_one_of_an_owner_who_was_forgotten_is_served() -> None:
+    waiting = line()
+    assert waiting.reserve("A")
+    waiting.give_back("A")
+    # Whoever is new has the line forget owners of whom it has nothing.
+    assert waiting.reserve("B")
+    asked = Asked("A", 0)
+    waiting.add(asked)
+    assert waiting.take() == asked
+    waiting.done(asked)
+    assert len(waiting) == 0 and waiting.take() is None

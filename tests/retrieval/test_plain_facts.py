@@ -335,3 +335,21 @@ This Agreement is governed by the law of Scotland.
     assert evidence.answerable
     first = evidence.sentences[0]
     assert "EUR 2 million" in text[first.start : first.end]
+
+
+def test_a_share_is_an_amount_too() -> None:
+    text = """SERVICES AGREEMENT
+
+This Agreement is made between Corrie Survey Ltd (the "Supplier") and Tay Water plc (the "Client").
+
+1. Liability
+1.1 The liability of the Supplier under this Agreement is limited to 100% of the fees paid in the
+preceding twelve months.
+1.2 The Supplier shall maintain liability insurance of at least USD 5 million for each claim.
+
+2. Law
+This Agreement is governed by the law of Scotland.
+"""
+    index = index_of(text, "en")
+    first = find_evidence(index, "What is the liability cap?").sentences[0]
+    assert "100%" in text[first.start : first.end]

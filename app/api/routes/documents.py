@@ -27,7 +27,7 @@ from app.api.schemas.documents import (
 from app.api.schemas.terms import DocumentTermsPublic
 from app.api.upload import UploadedFile, refuse_foreign
 from app.documents import DocumentRecord, LoadedDocument, Waiting
-from app.errors import AppError, BadParameter, Conflict, DatabaseBusy
+from app.errors import AppError, BadParameter, Conflict
 from app.key_terms import terms_of_stored
 from app.library import Library
 from app.names import display_name
@@ -258,7 +258,7 @@ def _waiting(library: Library, record: DocumentRecord) -> Waiting | None:
     an error would say that it was not done."""
     try:
         return library.waiting((record,)).get(record.id)
-    except DatabaseBusy as error:
+    except AppError as error:
         log.info("can't tell what document %s waits for: %s", record.id, error)
         return None
 
