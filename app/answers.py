@@ -197,12 +197,12 @@ class AnswerRuns:
         worker is left."""
         with self._changed:
             if not self._closed:
+                self._runs[run.id] = run
                 self._waiting.add(run)
             # Not before: of an owner of whom nothing waits or is kept the line forgets all.
             self._waiting.give_back(run.owner)
             if self._closed:
                 return False
-            self._runs[run.id] = run
             # All: the janitor waits here as well, and might be the one that is woken.
             self._changed.notify_all()
             # Who stays is to be told what changed, which is not that others came.

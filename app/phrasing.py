@@ -32,7 +32,7 @@ from retrieval.types import Language
 
 if TYPE_CHECKING:
     from app.documents import LoadedDocument
-    from app.engines import AnyEngine
+    from app.engines import AnyEngine, Stream
 
 _log = logging.getLogger(__name__)
 
@@ -180,14 +180,9 @@ def _attempt(
                 use = "used"
     except BackendError as error:
         _log.warning("phrasing failed for request %s: %s", request_id, error)
-        spent = stream.usage, stream.timings
-        if stream.usage is None and generated is not None:
-            spent = generated.account()
-        return Phrasing("failed", shown, tuple(checks), "error", *spent, str(error))
-    usage, timings = stream.usage, stream.timings
-    if usage is None:
-        # It was left before its end, and what was spent on it was spent.
-        usage, timings = generated.account()
+        usage, timings = _spent(stream, generated)
+        return Phrasing("failed", shown, tuple(checks), "error", usage, timings, str(error))
+    usage, timings = _spent(stream, generated)
     if stream.finish_reason == "cancelled" and not cancelled.is_set():
         # What is shown stands, and might have been qualified by what was to come.
         use = "cut" if shown else use
@@ -305,6 +300,15 @@ def _words_of(document: LoadedDocument, tokens: Span) -> str:
     """The text of a token range."""
     spans = document.token_spans
     return document.text[int(spans[tokens[0]][0]) : int(spans[tokens[1] - 1][1])]
+
+
+def _spent(
+    read: SentenceStream, generated: Stream | None
+) -> tuple[Usage | None, EngineTimings | None]:
+    """What the last event told, or what was spent by now on one that was left before its end."""
+    if read.usage is None and generated is not None:
+        return generated.account()
+    return read.usage, read.timings
 
 
 def _notice(finish: str, language: Language) -> str:

@@ -51,10 +51,8 @@ def answering_first(text: str, query: Query, ranked: Sequence[Sentence]) -> tupl
         if answers(text[one.start : one.end]):
             if place == 0:
                 break
-            first = ranked[0]
-            likely = None if one.likely is None else max(one.likely, first.likely or 0.0)
-            moved = replace(one, score=first.score + 1e-6, likely=likely)
-            return (moved, *ranked[:place], *ranked[place + 1 :])
+            likely = None if one.likely is None else max(one.likely, ranked[0].likely or 0.0)
+            return _led_by(replace(one, likely=likely), place, ranked)
     return tuple(ranked)
 
 
@@ -70,9 +68,14 @@ def stating_first(text: str, query: Query, ranked: Sequence[Sentence]) -> tuple[
         if holds(fold_width(text[one.start : one.end]), query.asked) > 0.0:
             if place == 0:
                 break
-            moved = replace(one, score=ranked[0].score + 1e-6)
-            return (moved, *ranked[:place], *ranked[place + 1 :])
+            return _led_by(one, place, ranked)
     return tuple(ranked)
+
+
+def _led_by(one: Sentence, place: int, ranked: Sequence[Sentence]) -> tuple[Sentence, ...]:
+    """The ranked sentences, the one at `place` before all others, as `one`."""
+    moved = replace(one, score=ranked[0].score + 1e-6)
+    return (moved, *ranked[:place], *ranked[place + 1 :])
 
 
 def is_answered(text: str, query: Query, ranked: Sequence[Sentence]) -> bool:
