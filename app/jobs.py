@@ -33,12 +33,13 @@ class LeaseLost(Exception):
 @dataclass(frozen=True, slots=True)
 class Job:
     """A job this process has. `attempts` counts starts, this one included; `created_at` (seconds
-    since 1970) stays the same in all of them."""
+    since 1970) stays the same in all of them. `size`: bytes of the document's file."""
 
     id: str
     document_id: str
     attempts: int
     created_at: float
+    size: int
 
 
 class JobQueue:
@@ -68,11 +69,17 @@ class JobQueue:
         session.flush()
         return True
 
-    def claim(self, *, resume: bool, wanted: Collection[str] = ()) -> Job | None:
+    def claim(
+        self, *, resume: bool, wanted: Collection[str] = (), largest: int | None = None
+    ) -> Job | None:
         """The next job of this process's line, or a free one: any with `resume`, else only of
-        `wanted` documents. The next is of the owner with the fewest under way; of one owner's the
-        first that came. A job started too often fails as `interrupted`."""
+        `wanted` documents; with `largest` of those whose files have at most so many bytes. The next
+        is of the owner with the fewest under way; of one owner's the first that came. A job started
+        too often fails as `interrupted`."""
         available = self._available(resume, wanted)
+        if largest is not None:
+            short = select(DocumentRow.id).where(DocumentRow.size <= largest)
+            available = available.where(JobRow.document_id.in_(short))
         with self.database.read() as session:
             if session.execute(available.with_only_columns(JobRow.id)).first() is None:
                 return None
@@ -91,7 +98,10 @@ class JobQueue:
             row.worker_id = self.worker.id
             row.attempts += 1
             row.started_at = self.database.now(session)
-            return Job(row.id, row.document_id, row.attempts, row.created_at)
+            size = session.execute(
+                select(DocumentRow.size).where(DocumentRow.id == row.document_id)
+            ).scalar_one()
+            return Job(row.id, row.document_id, row.attempts, row.created_at, size)
 
     def _in_line(self, resume: bool, wanted: Collection[str]) -> ColumnElement[bool]:
         free = JobRow.worker_id.is_(None)

@@ -1,5 +1,5 @@
-"""The threads of one process that work on ingestion: a few that parse and index, one that follows
-the engine while it reads, one for the heartbeat.
+"""The threads of one process that work on ingestion: a few that parse and index (some of them short
+files only, see `app.preparing`), one that follows the engine while it reads, one for the heartbeat.
 
 A failure of a job is written into its document; it never ends a thread. Does not know the stages.
 """
@@ -20,6 +20,7 @@ from app.errors import AppError, DatabaseBusy
 from app.ingest import Ingestor
 from app.jobs import Job, JobQueue, LeaseLost
 from app.pace import PROGRESS_S, Stopped, Throttle, since
+from app.preparing import KEPT, PreparingPlaces
 from app.reading_turns import ahead_of, due
 from app.workers import Worker
 from backend.errors import BackendError, RequestTooLarge
@@ -111,6 +112,7 @@ class JobRunner:
         self.on_read: Callable[[float, int], None] | None = None
         """Told of every document that was read: seconds, and tokens that went through the model."""
         self._may_begin = may_begin
+        self._places = PreparingPlaces(ingestor.settings.ingest_workers)
         self._wanted: set[str] = set()
         self._lock = threading.Lock()
         self._wake = threading.Condition(self._lock)
@@ -134,7 +136,9 @@ class JobRunner:
             )
         count = self.ingestor.settings.ingest_workers
         for number in range(count):
-            self._spawn(f"ingest-{number}", self._ingest)
+            self._spawn(f"ingest-{number}", lambda: self._ingest(kept=False))
+        for number in range(KEPT):
+            self._spawn(f"ingest-short-{number}", lambda: self._ingest(kept=True))
         self._spawn("read-follower", self._follow)
         self._spawn("heartbeat", self._beat)
 
@@ -208,28 +212,34 @@ class JobRunner:
         self._threads.append(thread)
         thread.start()
 
-    def _ingest(self) -> None:
+    def _ingest(self, *, kept: bool) -> None:
         while not self._stop.is_set():
-            job = self._claim()
-            if job is not None:
-                self._run(job)
+            job = self._places.take(self._claim, kept=kept)
+            if job is None:
+                with self._wake:
+                    if not self._stop.is_set():
+                        self._wake.wait(IDLE_S)
                 continue
-            with self._wake:
-                if not self._stop.is_set():
-                    self._wake.wait(IDLE_S)
+            if not kept:
+                # Short ones that wait may have a kept place from now on.
+                with self._wake:
+                    self._wake.notify_all()
+            try:
+                self._run(job)
+            finally:
+                self._places.leave(job)
 
-    def _claim(self) -> Job | None:
+    def _claim(self, largest: int | None) -> Job | None:
         if not self._may_begin():
             return None
         with self._lock:
             wanted = tuple(self._wanted)
         try:
-            return self.queue.claim(resume=self.resume, wanted=wanted)
+            return self.queue.claim(resume=self.resume, wanted=wanted, largest=largest)
         except Exception as error:
             # A thread that ended would leave the line standing until the next start.
             known = isinstance(error, DatabaseBusy)
             log.warning("can't look for jobs: %s", error, exc_info=None if known else error)
-            self._stop.wait(IDLE_S)
             return None
 
     def _run(self, job: Job) -> None:

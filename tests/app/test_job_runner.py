@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import torch
-from sqlalchemy import delete, update
+from sqlalchemy import delete, select, update
 
 import app.runner
 from app.db.models import DocumentRow, JobRow, WorkerRow
 from app.documents import Waiting
 from app.jobs import Job
-from app.pace import Throttle
+from app.pace import Throttle, check
 from app.runner import Reading
 from backend.reading import DocumentReading
 from backend.scheduler import Scheduler
@@ -233,7 +233,7 @@ def test_one_that_stands_still_waits_for_the_engine_beside_its_owners_others(
 
 
 def test_one_that_a_step_reads_does_not_stand_however_long_the_step_takes() -> None:
-    one = Reading(Job("job_1", "doc_1", 1, 0.0), DocumentTokens("key", (), ()))
+    one = Reading(Job("job_1", "doc_1", 1, 0.0, 0), DocumentTokens("key", (), ()))
     assert one.stands, "it has not begun"
     at_work = ReadProgress("key", 3, 20, 3, "reading", at_work=True)
     still = replace(at_work, at_work=False)
@@ -319,6 +319,108 @@ def test_owners_take_turns_in_the_line_of_jobs(start: Start) -> None:
     claimed = [library.queue.claim(resume=False) for _ in range(6)]
     order = [None if job is None else sent.index(job.document_id) for job in claimed]
     assert order == [0, 3, 4, 1, 2, None]
+
+
+class Held:
+    """Holds the preparing of documents until it is told to go on, and notes in which order it
+    began."""
+
+    def __init__(self, services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.begun: list[str] = []
+        self._library = services.library
+        self._free: set[str] = set()
+        self._prepare = services.library.runner.ingestor.prepare
+        monkeypatch.setattr(services.library.runner.ingestor, "prepare", self._held)
+
+    def _held(self, job: Job, stopping: Callable[[], bool]) -> DocumentTokens:
+        self.begun.append(job.document_id)
+        while job.document_id not in self._free:
+            check(stopping)
+            time.sleep(0.01)
+        return self._prepare(job, stopping)
+
+    def add(self, name: str, size: int, owner: str = "local") -> str:
+        text = f"{TEXT}{name} ".ljust(size, ".")
+        return self._library.add(io.BytesIO(text.encode()), f"{name}.txt", owner=owner)[0].id
+
+    def go_on(self, *documents: str) -> None:
+        self._free.update(documents)
+
+
+def test_a_short_file_is_prepared_while_others_long_ones_are(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = start()
+    held = Held(services, monkeypatch)
+    long = [held.add(f"long {number}", 4000 + number, "Alice") for number in range(4)]
+    eventually(lambda: held.begun == long[:2])
+    short = held.add("short", 2000, "Bob")
+    eventually(lambda: held.begun == [*long[:2], short])
+    shortest = held.add("shortest", 1000, "Alice")
+    eventually(lambda: held.begun[3:] == [shortest])
+    # It would be short enough, but both kept places are taken.
+    late = held.add("late", 100, "Alice")
+    held.go_on(short)
+    eventually(lambda: held.begun[4:] == [late])
+    held.go_on(shortest, late)
+    for one in (short, shortest, late):
+        assert services.library.wait(one, 30).status == "completed"
+    assert held.begun[5:] == [], "the long ones stand, and no other long one took a kept place"
+    held.go_on(long[1])
+    eventually(lambda: held.begun[5:] == [long[2]])
+    held.go_on(*long)
+    for one in long:
+        assert services.library.wait(one, 30).status == "completed"
+
+
+def test_short_files_that_come_and_come_keep_no_long_one_waiting(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = start()
+    held = Held(services, monkeypatch)
+    long = [held.add(f"long {number}", 4000 + number) for number in range(4)]
+    eventually(lambda: held.begun == long[:2])
+    for number in range(3):
+        for short in range(4):
+            held.go_on(held.add(f"short {number} {short}", 200 + number))
+        if number < 2:
+            held.go_on(long[number])
+            after = 3 + number
+            eventually(lambda after=after: sum(one in long for one in held.begun) == after)
+    assert [one for one in held.begun if one in long] == long
+    held.go_on(*long)
+    for one in long:
+        assert services.library.wait(one, 30).status == "completed"
+
+
+def test_a_short_file_in_a_kept_place_goes_back_to_the_line_at_a_stop(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = start()
+    held = Held(services, monkeypatch)
+    sent = [held.add(f"long {number}", 4000) for number in range(2)]
+    eventually(lambda: len(held.begun) == 2)
+    sent.append(held.add("short", 400))
+    eventually(lambda: len(held.begun) == 3)
+    services.library.runner.close()
+    with services.database.read() as session:
+        rows = session.execute(select(JobRow.status, JobRow.attempts, JobRow.worker_id)).all()
+    assert [tuple(row) for row in rows] == [("queued", 0, None)] * 3
+    again = start(serve=True)
+    for one in sent:
+        assert again.library.wait(one, 30).status == "completed"
+
+
+def test_only_short_files_are_claimed_where_the_most_bytes_are_told(start: Start) -> None:
+    library = start().library
+    library.runner._may_begin = lambda: False
+    sent = [
+        library.add(io.BytesIO(TEXT.ljust(size, ".").encode()), f"{size}.txt")[0].id
+        for size in (400, 300, 200)
+    ]
+    claimed = [library.queue.claim(resume=False, largest=most) for most in (199, 300, 300, 300)]
+    found = [None if job is None else (sent.index(job.document_id), job.size) for job in claimed]
+    assert found == [None, (1, 300), (2, 200), None]
 
 
 def test_only_jobs_that_this_process_takes_up_are_counted_ahead(start: Start) -> None:

@@ -1,0 +1,76 @@
+"""Places in which files are parsed and indexed: the usual ones, and a few kept for short files.
+
+The usual places take files in the order of the line. While all of them are taken, a kept one takes
+the next file that has at most one in `SHORTER` of the bytes of every file that is being prepared.
+So a short file doesn't wait for long ones, and nobody's long one waits for short ones: what the
+usual places take, and when, is as it would be without the kept ones. All that a long one loses is
+time of the processor: beside it at most `KEPT` more files are prepared, each at most a half of the
+next longer one, so that together they have fewer bytes than any of those beside which they came.
+
+A file's bytes are all that is known before it is parsed, and say little of its work where fonts,
+pictures or packing make them up: hence a half, and not the quarter of `app.reading_turns`, which
+knows tokens. Does not know the line, nor who takes a place.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+KEPT = 2
+"""Places for short files. The second one is for those that are short beside the first one's."""
+SHORTER = 2
+"""A file in a kept place has at most one in so many of the bytes of each that is being prepared."""
+
+
+class Sized(Protocol):
+    """A job with an id of its own and the bytes of its file."""
+
+    @property
+    def id(self) -> str:
+        """Names it among all."""
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+
+
+T = TypeVar("T", bound=Sized)
+
+
+class PreparingPlaces:
+    """`usual` places and the kept ones. Thread-safe."""
+
+    def __init__(self, usual: int) -> None:
+        self._usual = usual
+        self._sizes: dict[str, int] = {}
+        self._in_usual: set[str] = set()
+        self._lock = threading.Lock()
+
+    def take(self, claim: Callable[[int | None], T | None], *, kept: bool) -> T | None:
+        """What `claim` gives, which has a place until `leave`. It is called with the most bytes
+        that the file may have (None: any number); for a kept place not at all while a usual one is
+        free."""
+        # One at a time: two kept places must not take two of the same length.
+        with self._lock:
+            most = self._most() if kept else None
+            if most == 0:
+                return None
+            job = claim(most)
+            if job is not None:
+                self._sizes[job.id] = job.size
+                if not kept:
+                    self._in_usual.add(job.id)
+            return job
+
+    def leave(self, job: Sized) -> None:
+        """It is prepared, or never will be."""
+        with self._lock:
+            del self._sizes[job.id]
+            self._in_usual.discard(job.id)
+
+    def _most(self) -> int:
+        if len(self._in_usual) < self._usual:
+            return 0
+        return min(self._sizes.values()) // SHORTER
