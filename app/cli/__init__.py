@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli import ask, compare, db, doctor, documents, keys, models, receipt, terms
+from app.cli import ask, compare, db, doctor, documents, keys, models, receipt, settings, terms
 
 COMMANDS_GROUP = "fineprint.commands"
 
@@ -34,6 +34,7 @@ def build() -> typer.Typer:
     program.command("compare")(compare.command)
     program.command("doctor")(doctor.command)
     program.command("receipt")(receipt.command)
+    program.command("settings")(settings.command)
     program.command("terms")(terms.command)
     program.add_typer(documents.commands, name="documents")
     program.add_typer(models.commands, name="models")
