@@ -65,7 +65,7 @@ class Completions:
         prompts: Sequence[GenerationPrompt],
         sampling: SamplingParams,
         *,
-        owner: str = "",
+        owner: str,
         n: int = 1,
         fill_window: bool = False,
         arrived: float | None = None,

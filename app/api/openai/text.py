@@ -53,7 +53,7 @@ def _start(
         _given(prompt, body, services, owner, prompts, sampling.max_tokens)
         for prompt in body.prompt
     ]
-    return completions.start(given, sampling, n=body.n, arrived=arrived)
+    return completions.start(given, sampling, owner=owner, n=body.n, arrived=arrived)
 
 
 def _given(

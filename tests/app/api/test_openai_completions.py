@@ -15,7 +15,7 @@ from app.completions import Completions
 from app.errors import BadRequest, TooManyQuestions, Unavailable
 from app.generation_prompt import GenerationPrompt
 from backend.errors import EngineBusy, EngineClosed
-from backend.types import SamplingParams
+from backend.types import Request, SamplingParams
 
 TEXT = "The Supplier shall deliver"
 PROMPT = GenerationPrompt.of((5,))
@@ -113,6 +113,33 @@ def test_a_body_full_of_faults_is_refused_at_the_first(
     # A list of all faults took 50 microseconds and 1.5 KB for each, 15 seconds and more.
     assert time.process_time() - started < 8
     assert (reply.status_code, reply.json()["error"]["code"]) == (400, "invalid_value")
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("completions", {"prompt": TEXT}),
+        ("chat/completions", {"messages": [{"role": "user", "content": TEXT}]}),
+    ],
+)
+def test_both_kinds_are_generated_in_their_owners_turn(
+    tiny: TestClient,
+    tiny_services: Any,
+    tiny_engine: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    body: dict[str, Any],
+) -> None:
+    owners, generate = [], tiny_engine.generate
+
+    def seen(request: Request) -> Any:
+        owners.append(request.owner)
+        return generate(request)
+
+    monkeypatch.setattr(tiny_engine, "generate", seen)
+    plain = {"model": tiny_services.settings.model, "max_tokens": 2, "n": 2} | body
+    assert tiny.post(f"/v1/{path}", json=plain).status_code == 200
+    assert owners == ["local", "local"]
 
 
 def test_models(tiny: TestClient, tiny_services: Any, tiny_engine: Any) -> None:
@@ -223,17 +250,17 @@ def test_no_more_choices_at_once_than_the_limit(tiny_engine: Any) -> None:
     completions = Completions(tiny_engine, limit=2, on_finished=lambda _: ended.set())
     long = SamplingParams(max_tokens=3000, ignore_eos=True)
     with pytest.raises(BadRequest, match="Lower n"):
-        completions.start([PROMPT], long, n=3)
-    run = completions.start([PROMPT], long, n=2)
+        completions.start([PROMPT], long, owner="A", n=3)
+    run = completions.start([PROMPT], long, owner="A", n=2)
     with pytest.raises(TooManyQuestions, match="limit is 2"):
-        completions.start([PROMPT], long)
+        completions.start([PROMPT], long, owner="A")
     run.cancel()
     assert ended.wait(5)
     assert run.outcome == "cancelled"
-    completions.start([PROMPT], SamplingParams(max_tokens=1), n=2)
+    completions.start([PROMPT], SamplingParams(max_tokens=1), owner="A", n=2)
     completions.close()
     with pytest.raises(Unavailable):
-        completions.start([PROMPT], long)
+        completions.start([PROMPT], long, owner="A")
 
 
 def test_an_owner_leaves_some_choices_to_the_others(tiny_engine: Any) -> None:
@@ -253,6 +280,7 @@ def test_an_owner_leaves_some_choices_to_the_others(tiny_engine: Any) -> None:
 
 def test_closing_ends_what_is_under_way(tiny_engine: Any) -> None:
     completions = Completions(tiny_engine)
-    run = completions.start([PROMPT, PROMPT], SamplingParams(max_tokens=3000, ignore_eos=True))
+    long = SamplingParams(max_tokens=3000, ignore_eos=True)
+    run = completions.start([PROMPT, PROMPT], long, owner="A")
     completions.close()
     assert run.finished and run.outcome == "cancelled"
