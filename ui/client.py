@@ -116,6 +116,10 @@ class Api:
         path = f"/documents/{document_id}/pages/{number}.png"
         return (await self._request("GET", path, params=marks)).content
 
+    async def ahead(self, answer_id: str) -> int | None:
+        """How many questions are taken up before this answer's; None once it is itself."""
+        return cast("int | None", (await self._json("GET", f"/answers/{answer_id}"))["ahead"])
+
     async def cancel_answer(self, answer_id: str) -> None:
         """Stops an answer on the server."""
         await self._json("POST", f"/answers/{answer_id}/cancel")

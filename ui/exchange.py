@@ -29,7 +29,8 @@ class Exchange:
     """A question and its answer as far as it has come. The pieces' texts joined are the answer,
     in which the checks' `start` and `end` count. `read_as` is what a question that leans on earlier
     ones was taken for; empty when it stands alone. Of a framework answer that was revised,
-    `changed` names what is different now, and `earlier` is what was said at `earlier_coverage`."""
+    `changed` names what is different now, and `earlier` is what was said at `earlier_coverage`.
+    While it is `waiting`, `ahead` is how many questions come before it, None while not known."""
 
     question: str
     document_id: str
@@ -47,6 +48,7 @@ class Exchange:
     changed: tuple[str, ...] = ()
     earlier: str = ""
     earlier_coverage: Json | None = None
+    ahead: int | None = None
 
     @property
     def running(self) -> bool:
@@ -75,6 +77,8 @@ def heard(exchange: Exchange, event: StreamEvent) -> Exchange:
     """The exchange after one event. Events that add nothing to what is shown change nothing."""
     data = event.data
     match event.name:
+        case "answer.waiting":
+            return replace(exchange, ahead=data["ahead"])
         case "answer.created":
             read_as = data.get("standalone_question") or ""
             return replace(exchange, phase="searching", read_as=read_as)

@@ -19,6 +19,7 @@ from ui.exchange import Exchange, Talk, heard
 from ui.frames import with_pauses
 from ui.messages import reason, status_line
 from ui.parts import Changes, Parts
+from ui.place import with_place
 from ui.strings import Lang, text
 from ui.talk_view import talk_html
 from ui.viewer import Shown, Viewer, turned
@@ -59,9 +60,11 @@ class TalkActions:
             p.status: "",
         }
         drawn, source = 0.0, None
-        events = self._api.ask(question, [document["id"]], said.conversations.get(document["id"]))
+        answer = self._api.ask(question, [document["id"]], said.conversations.get(document["id"]))
+        events = with_place(answer, self._place)
         try:
             async with (
+                contextlib.aclosing(answer),
                 contextlib.aclosing(events),
                 contextlib.aclosing(with_pauses(events, _FRAME_SECONDS)) as heard_of,
             ):
@@ -96,6 +99,13 @@ class TalkActions:
         if exchange.citations and exchange.citations[0] != source:
             shown = _shown(exchange.citations[0])
             yield {p.shown: shown, p.viewer: await self._view.html(shown, lang)}
+
+    async def _place(self, answer_id: str) -> int | None:
+        try:
+            return await self._api.ahead(answer_id)
+        except UIError:
+            # What is wrong is told by the answer's stream, or the next look finds it.
+            return None
 
     async def _askable(
         self, question: str, lang: Lang, chosen: str | None

@@ -95,9 +95,16 @@ def _answer(exchange: Exchange, index: int, lang: Lang) -> str:
     if exchange.phase == "failed":
         parts += f'<p class="fp-bad">{esc(advice(lang, exchange.error_code, exchange.error))}</p>'
     if exchange.running:
-        label = text(lang, exchange.phase)
+        label = _working(exchange, lang)
         parts += f'<p class="fp-working"><span class="fp-spinner"></span>{esc(label)}</p>'
     return parts
+
+
+def _working(exchange: Exchange, lang: Lang) -> str:
+    if exchange.phase != "waiting" or exchange.ahead is None:
+        return text(lang, exchange.phase)
+    key = "waiting_behind" if exchange.ahead else "waiting_next"
+    return text(lang, key, count=exchange.ahead)
 
 
 def _annotated(

@@ -6,7 +6,8 @@ what the page must show, whatever a model says.
 With `keys` the server asks for API keys; `fineprint keys` makes them.
 
 A question that begins with "Slowly" is answered word by word for half a minute, unless stopped; one
-that begins with "Misled" finds something else the first time. Each block of a document takes PACE
+that begins with "Patiently" until it is stopped, without a word; one that begins with "Misled"
+finds something else the first time. Each block of a document takes PACE
 seconds to "read". A document with the word HELD is read by a quarter, and to its end when somebody
 posts to /held/release; a post to /held/hold holds such documents again.
 """
@@ -50,6 +51,11 @@ def slow_asker(
     brief: threading.Event | None = None,
 ) -> Iterator[AnswerEvent]:
     """The real answer without the model's words; slow when asked to be."""
+    if question.startswith("Patiently"):
+        assert cancelled is not None
+        cancelled.wait()
+        yield AnswerFailed("cancelled", "The answer was cancelled.")
+        return
     slowly, wrong = question.startswith("Slowly"), question.startswith("Misled")
     # Looking again for the words of the question would find the right place at once.
     options = AskOptions(phrase=False, backtrack=not wrong)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import Any
 
 import httpx
 import pytest
+
+from app.answers import WORKERS
 
 pytestmark = pytest.mark.browser
 
@@ -183,6 +186,37 @@ def test_stop_cancels_on_the_server(scripted_server: str, english: Any) -> None:
         newest = api.get("/conversations", params={"limit": 1}).json()["data"][0]["id"]
         messages = api.get(f"/conversations/{newest}").json()["messages"]
     assert messages[-1]["status"] == "cancelled"
+
+
+def test_a_question_that_waits_shows_its_place(
+    scripted_server: str, english: Any, open_page: OpenPage
+) -> None:
+    chinese = open_page(scripted_server, locale="zh-CN")
+    choose(chinese, ENGLISH.name)
+    with contextlib.ExitStack() as stack:
+        api = httpx.Client(base_url=f"{scripted_server}/api/v1", trust_env=False, timeout=60)
+        stack.enter_context(api)
+        document = next(
+            one for one in api.get("/documents").json()["data"] if one["name"] == ENGLISH.name
+        )
+        question = {"question": "Patiently?", "document_ids": [document["id"]], "stream": True}
+        held: list[str] = []
+        for _ in range(WORKERS + 2):
+            # Followed until the end of the block: what nobody follows is stopped.
+            reply = stack.enter_context(api.stream("POST", "/answers", json=question))
+            held.append(reply.headers["location"].rpartition("/")[2])
+        first = ask(english, PAYMENT)
+        first.get_by_text("Questions that come first: 2").wait_for()
+        second = ask(chinese, PAYMENT)
+        second.get_by_text("前面还有 3 个问题").wait_for()
+        for answer_id in held[WORKERS:]:
+            api.post(f"/answers/{answer_id}/cancel")
+        first.get_by_text("This question is next").wait_for()
+        second.get_by_text("前面还有 1 个问题").wait_for()
+        for answer_id in held[:WORKERS]:
+            api.post(f"/answers/{answer_id}/cancel")
+        finished(first).locator(".fp-chip").first.wait_for()
+        finished(second).locator(".fp-chip").first.wait_for()
 
 
 def test_suggestion_fills_the_box_and_empty_question_is_answered(english: Any) -> None:

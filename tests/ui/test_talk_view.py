@@ -71,6 +71,23 @@ def test_every_phase_is_drawn_in_both_languages(lang: Lang, phase: Any) -> None:
     assert ("why" in html) == (phase == "failed")
 
 
+@pytest.mark.parametrize(
+    ("lang", "ahead", "shown"),
+    [
+        ("en", 3, "Questions that come first: 3"),
+        ("zh", 3, "前面还有 3 个问题"),
+        ("en", 0, "This question is next"),
+        ("zh", 0, "下一个就轮到这个问题"),
+        ("en", None, "Waiting for a free place"),
+    ],
+)
+def test_a_question_that_waits_shows_its_place(lang: Lang, ahead: int | None, shown: str) -> None:
+    waiting = heard(Exchange("q", "d", "n"), StreamEvent("answer.waiting", {"ahead": ahead}, 0))
+    assert waiting.phase == "waiting" and shown in drawn(waiting, lang)
+    begun = heard(waiting, StreamEvent("answer.created", {"conversation_id": "c"}, 1))
+    assert shown not in drawn(begun, lang) and "fp-spinner" in drawn(begun, lang)
+
+
 def test_answer_shows_chip_checks_coverage_and_timing() -> None:
     html = drawn(answered())
     assert html.count('data-act="cite"') == 1
