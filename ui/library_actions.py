@@ -18,7 +18,8 @@ from ui.files import named_files
 from ui.library_view import library_html
 from ui.messages import notice, reason
 from ui.parts import Changes, Parts
-from ui.strings import Lang, suggestions, text
+from ui.strings import Lang, text
+from ui.suggestions import suggestions
 from ui.talk_view import suggestions_html
 from ui.viewer import Shown, Viewer
 

@@ -15,14 +15,12 @@ from ui.strings import (
     EN,
     LANG_NAMES,
     LANGS,
-    SAMPLE_SUGGESTIONS,
     STRINGS,
-    SUGGESTIONS,
     ZH,
     advice,
-    suggestions,
     text,
 )
+from ui.suggestions import SAMPLE_SUGGESTIONS, SUGGESTIONS, suggestions
 
 
 def blanks(words: str) -> set[str]:
