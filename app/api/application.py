@@ -58,9 +58,9 @@ def create_app(
         grace_seconds=services.settings.stream_grace_s,
         several_owners=services.settings.api_keys == "required",
         admit=services.gate.require_open,
-        on_finished=_each(metrics.observe_answer, tracing, partial(answer_spans, services.engine)),
+        on_finished=_each(metrics.answers.observe, tracing, partial(answer_spans, services.engine)),
     )
-    metrics.watch(lambda: runs.waiting, lambda: runs.running)
+    metrics.answers.watch(lambda: runs.waiting, lambda: runs.running)
     metrics.watch_engine(lambda: services.engine.counters)
     metrics.watch_steps(lambda: services.engine.step_times)
     metrics.watch_heat(services.gate.heat)
@@ -110,7 +110,7 @@ def create_app(
     completions = openai.install(
         app,
         services,
-        _each(metrics.observe_completion, tracing, partial(completion_spans, services.engine)),
+        _each(metrics.completions.observe, tracing, partial(completion_spans, services.engine)),
     )
     openapi.install(app, keys=services.settings.api_keys == "required")
     for resource in (documents, pins, conversations, answers, comparisons, api_keys, health):

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import logging
+
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
+from sqlalchemy.exc import SQLAlchemyError
 
 from app.api import metrics as families
 from app.api.deps import REQUIRE_OPERATOR, MetricsDep, RunsDep, ServicesDep
+from app.errors import AppError
 from app.health import Check, readiness
+from app.services import Services
 
 METRICS = "/metrics"
+
+_log = logging.getLogger(__name__)
 
 router = APIRouter(tags=["health"])
 
@@ -51,5 +58,15 @@ def _told(check: Check) -> dict[str, bool | str]:
 def metrics(services: ServicesDep, counted: MetricsDep) -> Response:
     """Counters for Prometheus, of all owners together: where keys are required, an admin's key is
     needed."""
-    documents = services.library.list(1, None, "desc").total
-    return Response(counted.exposition(documents), headers={"Content-Type": families.CONTENT_TYPE})
+    return Response(
+        counted.exposition(_stored(services)), headers={"Content-Type": families.CONTENT_TYPE}
+    )
+
+
+def _stored(services: Services) -> int | None:
+    try:
+        return services.library.list(1, None, "desc").total
+    except (AppError, SQLAlchemyError) as error:
+        # Everything else is wanted most just then.
+        _log.warning("the documents can't be counted for /metrics: %s", error)
+        return None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shutil
 import threading
 import time
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,6 +27,8 @@ from backend.errors import SensorError
 from backend.hardware.heat import HeatGuard
 from backend.hardware.types import Temperature
 from kvstore.types import DiskCounters, MemoryCounters
+
+DOCUMENTATION = Path(__file__).parents[3] / "docs" / "api.md"
 
 
 def test_alive_and_ready(client: TestClient) -> None:
@@ -71,9 +75,29 @@ def test_metrics_count_requests_uploads_and_answers(client: TestClient, upload: 
     assert document["id"] not in text
     assert 'fineprint_uploads_total{result="new"} 1.0' in text
     assert 'fineprint_answers_total{outcome="answered"} 1.0' in text
-    assert "fineprint_answer_ttft_seconds_count 1.0" in text
+    assert 'fineprint_answer_first_token_seconds_count{kind="any"} 1.0' in text
     assert "fineprint_answers_waiting 0.0" in text
     assert "fineprint_documents 1.0" in text
+
+
+def test_metrics_are_there_while_the_database_is_not(
+    client: TestClient, services: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object) -> None:
+        raise DatabaseBusy("The database is busy.")
+
+    monkeypatch.setattr(services.library, "list", busy)
+    reply = client.get("/metrics")
+    assert reply.status_code == 200
+    assert "fineprint_documents NaN" in reply.text and "fineprint_answers_waiting 0.0" in reply.text
+
+
+def test_every_family_is_told_in_the_documentation(client: TestClient) -> None:
+    told = DOCUMENTATION.read_text("utf-8")
+    families = set(re.findall(r"^# TYPE (\S+) ", client.get("/metrics").text, re.M))
+    assert len(families) > 30
+    names = {name.removesuffix("_total") for name in families if not name.endswith("_created")}
+    assert sorted(name for name in names if f"`{name}" not in told) == []
 
 
 def test_metrics_show_the_engines_counters(client: TestClient, services: Any) -> None:
@@ -348,7 +372,7 @@ def test_a_settled_framework_answer_is_grounded_when_it_is_settled() -> None:
     run.publish(AnswerConfirmed(Coverage(40, 40)))
     assert run.claim_end()
     run.publish(AnswerCompleted(answer))
-    metrics.observe_answer(run)
+    metrics.answers.observe(run)
     text = metrics.exposition(0).decode()
     assert 'first_token_seconds_bucket{kind="any",le="0.01"} 1.0' in text
     assert 'first_token_seconds_bucket{kind="grounded",le="0.25"} 0.0' in text

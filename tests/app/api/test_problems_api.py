@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
 from app.api.middleware import BODY_LIMIT
+from app.errors import AppError
+
+DOCUMENTATION = Path(__file__).parents[3] / "docs" / "api.md"
+OF_COMMANDS = {"already_serving", "bad_settings", "unknown_model", "internal"}
+"""Codes that end a command and are never in a reply."""
+
+
+def kinds(base: type[AppError]) -> Iterator[type[AppError]]:
+    """The error and all that are made of it."""
+    yield base
+    for child in base.__subclasses__():
+        yield from kinds(child)
+
+
+def test_every_code_is_told_in_the_documentation() -> None:
+    told = DOCUMENTATION.read_text("utf-8")
+    codes = {kind.code for kind in kinds(AppError)} - OF_COMMANDS
+    assert len(codes) > 15
+    assert sorted(code for code in codes if f"`{code}`" not in told) == []
 
 
 @pytest.mark.parametrize(
