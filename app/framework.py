@@ -9,12 +9,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Generator, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import TYPE_CHECKING, Literal
 
 from app.answer import wording
 from app.events import AnswerConfirmed, AnswerDelta, AnswerEvent, AnswerRevised, CoverageChanged
-from app.types import Answer, Coverage
+from app.types import Answer, AnswerUsage, Coverage
 from retrieval.types import DocumentWarning
 
 if TYPE_CHECKING:
@@ -102,7 +102,8 @@ def settle(
     first: Answer, again: Generator[AnswerEvent, None, Answer]
 ) -> Generator[AnswerEvent, None, Answer]:
     """Makes the answer once more and confirms the first one, or puts the new one in its place. One
-    that was stopped half-way takes no place: the first one stands."""
+    that was stopped half-way takes no place: the first one stands. Whatever became of them, what
+    the model spent on both is counted."""
     events: list[AnswerEvent] = []
     while True:
         try:
@@ -111,9 +112,9 @@ def settle(
             made: Answer = end.value
             break
     if made.finish_reason == "cancelled":
-        return cut_short(first, made.coverage)
+        return cut_short(_with_cost_of(made, first), made.coverage)
     timings = replace(made.timings, ttft_ms=first.timings.ttft_ms)
-    answer = replace(made, timings=timings)
+    answer = _with_cost_of(first, replace(made, timings=timings))
     changed = differences(first, answer)
     if not changed:
         yield AnswerConfirmed(answer.coverage)
@@ -122,6 +123,17 @@ def settle(
     yield AnswerRevised(answer.coverage, changed)
     yield from events
     return answer
+
+
+def _with_cost_of(other: Answer, answer: Answer) -> Answer:
+    """The answer with the model's tokens and times of the other one as well."""
+    tokens = zip(astuple(answer.usage), astuple(other.usage), strict=True)
+    timings = replace(
+        answer.timings,
+        queue_ms=answer.timings.queue_ms + other.timings.queue_ms,
+        decode_ms=answer.timings.decode_ms + other.timings.decode_ms,
+    )
+    return replace(answer, usage=AnswerUsage(*map(sum, tokens)), timings=timings)
 
 
 def leave_unsettled(first: Answer, read: Coverage) -> Generator[AnswerEvent, None, Answer]:

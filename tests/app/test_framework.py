@@ -29,8 +29,8 @@ from app.events import (
 from app.framework import wait_until_read
 from app.pace import Stopped
 from app.phrasing import Phrasing
-from app.types import AskOptions
-from backend.types import DocumentTokens, ReadProgress
+from app.types import AnswerUsage, AskOptions
+from backend.types import DocumentTokens, EngineTimings, ReadProgress, Usage
 from retrieval.chunk import split
 from retrieval.clauses import outline
 from retrieval.index import SearchIndex
@@ -209,6 +209,38 @@ def test_an_answer_that_is_stopped_while_it_is_made_again_leaves_the_first_one()
     answer = events[-1].answer  # type: ignore[union-attr]
     assert "".join(one.text for one in only(events, AnswerDelta)) == answer.answer
     assert (answer.status, answer.finish_reason) == ("partial", "cancelled")
+
+
+@pytest.mark.parametrize("end", ["confirmed", "revised", "stopped"])
+def test_what_a_preliminary_wording_cost_is_counted(
+    monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    stop = threading.Event()
+    costs = [(Usage(10, 4, 3, 7), EngineTimings(1.0, 2.0, 3.0, 40.0))]
+    costs.append((Usage(20, 8, 0, 5), EngineTimings(0.5, 2.0, 3.0, 30.0)))
+    left = iter(costs)
+
+    def worded(*_: Any, **__: Any) -> Iterator[AnswerEvent]:
+        usage, timings = next(left)
+        if end == "stopped" and usage is costs[1][0]:
+            stop.set()
+        yield from ()
+        return Phrasing("dropped", usage=usage, timings=timings)
+
+    monkeypatch.setattr(asking, "phrase", worded)
+    document = loaded(FIRST + LAST)
+    more = {"search": knowing_more_later()} if end == "revised" else {}
+    asked = ask(
+        cast("Any", ReadingEngine()), [document], QUESTION, request_id="r1", until_read=True,
+        cancelled=stop, **more,
+    )  # fmt: skip
+    events = list(asked)
+    kinds = {"confirmed": AnswerConfirmed, "revised": AnswerRevised}
+    assert [kind for kind in kinds if only(events, kinds[kind])] == [end] * (end != "stopped")
+    answer = only(events, AnswerCompleted)[0].answer
+    assert answer.usage == AnswerUsage(30, 12, 3, 12)
+    assert (answer.timings.queue_ms, answer.timings.decode_ms) == (1.5, 70.0)
+    assert (answer.finish_reason == "cancelled") is (end == "stopped")
 
 
 def test_what_was_left_is_searched_no_further() -> None:
