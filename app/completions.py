@@ -91,6 +91,7 @@ class Completions:
         )
         self._admit(run, owner, len(wanted))
         streams: list[Stream] = []
+        carried = 0
         try:
             for number, (prompt, params) in enumerate(wanted):
                 plan = prompt.plan
@@ -105,21 +106,19 @@ class Completions:
                     owner=owner,
                 )
                 streams.append(self._engine.generate(request))
-        except BackendError as error:
             for stream in streams:
+                self._carry_on(run, owner, carried, stream)
+                carried += 1
+        except BaseException as error:
+            # Whatever it was, a place that is kept now would be kept until the next start. Choices
+            # that have a thread already give theirs back at their end.
+            for stream in streams[carried:]:
                 stream.close()
-            self._leave(run, owner, len(wanted))
-            raise _translated(error) from error
-        for number, stream in enumerate(streams):
-            thread = threading.Thread(
-                target=self._carry,
-                args=(run, owner, number, stream),
-                name="completion",
-                daemon=True,
-            )
-            with self._lock:
-                self._threads.add(thread)
-            thread.start()
+            self._leave(run, owner, len(wanted) - carried)
+            run.cancel()
+            if isinstance(error, BackendError):
+                raise _translated(error) from error
+            raise
         return run
 
     @property
@@ -185,6 +184,15 @@ class Completions:
         with self._lock:
             self._places.leave(owner, choices)
             self._runs.discard(run)
+
+    def _carry_on(self, run: CompletionRun, owner: str, choice: int, stream: Stream) -> None:
+        thread = threading.Thread(
+            target=self._carry, args=(run, owner, choice, stream), name="completion", daemon=True
+        )
+        # Under the lock: who waits for the threads must not meet one that was not started.
+        with self._lock:
+            thread.start()
+            self._threads.add(thread)
 
     def _carry(self, run: CompletionRun, owner: str, choice: int, stream: Stream) -> None:
         """Runs in a thread of its own until the choice is over."""

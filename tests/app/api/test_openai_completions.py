@@ -32,6 +32,13 @@ def complete(tiny: TestClient, tiny_services: Any) -> Any:
     return send
 
 
+def until_free(engine: Any) -> None:
+    end = time.monotonic() + 60
+    while engine._live:
+        assert time.monotonic() < end, "the engine still generates"
+        time.sleep(0.01)
+
+
 def test_text_and_its_token_ids_are_the_same_prompt(complete: Any, tiny_engine: Any) -> None:
     body = complete().json()
     assert body["object"] == "text_completion"
@@ -276,6 +283,51 @@ def test_an_owner_leaves_some_choices_to_the_others(tiny_engine: Any) -> None:
         completions.start([PROMPT], long, owner="C")
     completions.close()
     assert first.finished and other.finished and completions.idle
+
+
+@pytest.mark.parametrize("broken", ["the first", "the second"])
+def test_places_are_given_back_whatever_keeps_a_choice_from_starting(
+    tiny_engine: Any, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    completions = Completions(tiny_engine, limit=4)
+    generate, calls = tiny_engine.generate, itertools.count()
+
+    def fail(request: Request) -> Any:
+        if next(calls) == ("the first", "the second").index(broken):
+            raise RuntimeError("the device is lost")
+        return generate(request)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(tiny_engine, "generate", fail)
+        with pytest.raises(RuntimeError, match="the device is lost"):
+            completions.start(
+                [PROMPT], SamplingParams(max_tokens=3000, ignore_eos=True), owner="A", n=2
+            )
+    assert completions.idle and not completions._runs
+    until_free(tiny_engine)
+    completions.close()
+
+
+def test_a_thread_that_can_not_start_keeps_no_place(
+    tiny_engine: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    completions = Completions(tiny_engine, limit=4)
+    begin, calls = threading.Thread.start, itertools.count()
+
+    def fail(thread: threading.Thread) -> None:
+        if thread.name == "completion" and next(calls) == 1:
+            raise RuntimeError("can't start new thread")
+        begin(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    with pytest.raises(RuntimeError, match="new thread"):
+        completions.start(
+            [PROMPT], SamplingParams(max_tokens=3000, ignore_eos=True), owner="A", n=3
+        )
+    # The one choice that had a thread is cancelled; closing waits for it.
+    completions.close(60)
+    assert completions.idle and not completions._runs
+    until_free(tiny_engine)
 
 
 def test_closing_ends_what_is_under_way(tiny_engine: Any) -> None:
