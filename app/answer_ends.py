@@ -4,6 +4,7 @@ failed. Words and codes only; who ends it is `app.answers`."""
 from __future__ import annotations
 
 import dataclasses
+import time
 
 from app.answer_run import CANCELLED, TIMEOUT, AnswerRun
 from app.errors import AppError
@@ -58,3 +59,19 @@ def code_of(error: AppError | RetrievalError | BackendError) -> str:
     if isinstance(error, BackendError):
         return _ENGINE_CODES.get(type(error), "engine_error")
     return "retrieval_error"
+
+
+def since(start: float) -> float:
+    """Milliseconds since a `time.perf_counter()`."""
+    return (time.perf_counter() - start) * 1000
+
+
+def with_waiting(answer: Answer, waited_ms: float, before_ms: float) -> Answer:
+    """Counts the time before the question was taken up: readers time from its arrival."""
+    timings = dataclasses.replace(
+        answer.timings,
+        queue_ms=answer.timings.queue_ms + waited_ms,
+        ttft_ms=answer.timings.ttft_ms + before_ms,
+        total_ms=answer.timings.total_ms + before_ms,
+    )
+    return dataclasses.replace(answer, timings=timings)

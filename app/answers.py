@@ -15,9 +15,10 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from app.answer_ends import as_stopped, code_of, internal, stopped
+from app.answer_ends import as_stopped, code_of, internal, since, stopped, with_waiting
 from app.answer_run import CANCELLED, TIMEOUT, AnswerRun, StopReason
 from app.attempts import request_ids
 from app.conversations import Conversations
@@ -30,6 +31,7 @@ from app.pace import Stopped
 from app.questions import Question
 from app.readiness import make_known
 from app.types import Answer, Turn
+from app.unwritten import AGAIN_S, Unwritten, may_pass
 from app.waiting import Places, WaitingLine
 from backend.errors import BackendError
 from retrieval.errors import RetrievalError
@@ -116,15 +118,18 @@ class AnswerRuns:
         # Those of them that are kept until their documents are read.
         self._staying: set[AnswerRun] = set()
         self._stayers = Places(max(1, workers // STAYING_SHARE), several=several_owners)
+        self._unwritten = Unwritten()
         self._changed = threading.Condition()
         self._closed = False
         self._threads = [
             threading.Thread(target=self._work, name=f"answers-{number}", daemon=True)
             for number in range(workers)
         ]
-        self._threads.append(
-            threading.Thread(target=self._keep_house, name="answers-janitor", daemon=True)
-        )
+        # A database that is away keeps its caller waiting, and the janitor has deadlines to keep.
+        for name, target in (("janitor", self._keep_house), ("writer", self._write_again)):
+            self._threads.append(
+                threading.Thread(target=target, name=f"answers-{name}", daemon=True)
+            )
         for thread in self._threads:
             thread.start()
 
@@ -324,7 +329,7 @@ class AnswerRuns:
         return True
 
     def _answer(self, run: AnswerRun) -> None:
-        waited_ms = _since(run.arrived)
+        waited_ms = since(run.arrived)
         try:
             documents = [self._load(document_id) for document_id in run.document_ids]
             if run.cancelled.is_set():
@@ -334,7 +339,7 @@ class AnswerRuns:
             make_known(self._engine, known, self._load)
             would_stay = run.until_read and will_be_read(self._engine, documents)
             stays = would_stay and self._stay(run)
-            before_ms = _since(run.arrived)
+            before_ms = since(run.arrived)
             for event in self._ask(
                 self._engine,
                 documents,
@@ -351,7 +356,7 @@ class AnswerRuns:
                         answer = dataclasses.replace(
                             answer, warnings=(*answer.warnings, _NOT_WAITED)
                         )
-                    self._complete(run, _with_waiting(answer, waited_ms, before_ms))
+                    self._complete(run, with_waiting(answer, waited_ms, before_ms))
                 elif isinstance(event, AnswerFailed):
                     self._fail(run, stopped(run) if event.code == CANCELLED else event)
                 else:
@@ -378,31 +383,54 @@ class AnswerRuns:
     def _complete(self, run: AnswerRun, answer: Answer) -> None:
         if not run.claim_end():
             return
+        save = partial(self._conversations.save_answer, run.conversation_id, run.id, answer)
         try:
-            self._conversations.save_answer(run.conversation_id, run.id, answer)
+            save()
         except Exception as error:
-            # The reader still gets the answer, and is told that it will not be found again.
+            # The reader still gets the answer, and is told that it may not be found again.
             logger.error("answer %s could not be saved", run.id, exc_info=error)
             reason = str(error) if isinstance(error, AppError) else "the log has the details."
-            unsaved = DocumentWarning("not_saved", f"This answer could not be saved: {reason}")
+            reason = f"This answer could not be saved: {reason}"
+            if self._keep_end(run, error, save):
+                reason += " It is saved as soon as that is possible."
+            unsaved = DocumentWarning("not_saved", reason)
             answer = dataclasses.replace(answer, warnings=(*answer.warnings, unsaved))
         self._finish(run, AnswerCompleted(answer))
 
     def _fail(self, run: AnswerRun, event: AnswerFailed) -> None:
         if not run.claim_end():
             return
+        save = partial(
+            self._conversations.fail_answer,
+            run.id,
+            event.code,
+            event.message,
+            status="cancelled" if event.code == CANCELLED else "failed",
+            content=run.text(),
+        )
         try:
-            self._conversations.fail_answer(
-                run.id,
-                event.code,
-                event.message,
-                status="cancelled" if event.code == CANCELLED else "failed",
-                content=run.text(),
-            )
+            save()
         except Exception as error:
             # Whatever the database says: those who follow must hear that it is over.
             logger.error("the end of answer %s could not be saved", run.id, exc_info=error)
+            self._keep_end(run, error, save)
         self._finish(run, event)
+
+    def _keep_end(self, run: AnswerRun, error: Exception, save: Callable[[], object]) -> bool:
+        """Whether an end that failed to be saved may be saved later."""
+        if may_pass(error):
+            self._unwritten.keep(run.id, save)
+        return run.id in self._unwritten
+
+    def _write_again(self) -> None:
+        """Saves the ends that the database did not take, and at last those of the last workers."""
+        while not self._closed:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed, timeout=AGAIN_S)
+            self._unwritten.write()
+        for thread in self._threads[:-1]:
+            thread.join()
+        self._unwritten.write()
 
     def _finish(self, run: AnswerRun, event: AnswerCompleted | AnswerFailed) -> None:
         run.publish(event)
@@ -425,7 +453,7 @@ class AnswerRuns:
             for run in runs:
                 if not run.finished and run.time_is_up:
                     self._end_in_time(run)
-                if run.finished_for() > self._keep_seconds:
+                if run.finished_for() > self._keep_seconds and run.id not in self._unwritten:
                     with self._changed:
                         del self._runs[run.id]
                 elif not run.finished and run.lonely_for() > self._grace_of(run):
@@ -451,18 +479,3 @@ class AnswerRuns:
         self._stop(run, TIMEOUT)
         if not run.text():
             self._fail(run, stopped(run))
-
-
-def _since(start: float) -> float:
-    return (time.perf_counter() - start) * 1000
-
-
-def _with_waiting(answer: Answer, waited_ms: float, before_ms: float) -> Answer:
-    """Counts the time before the question was taken up: readers time from its arrival."""
-    timings = dataclasses.replace(
-        answer.timings,
-        queue_ms=answer.timings.queue_ms + waited_ms,
-        ttft_ms=answer.timings.ttft_ms + before_ms,
-        total_ms=answer.timings.total_ms + before_ms,
-    )
-    return dataclasses.replace(answer, timings=timings)

@@ -1,4 +1,5 @@
-"""Answers that must be over by a time, with what is shown by then; threads that die."""
+"""Answers that must be over by a time, with what is shown by then; threads that die; ends that are
+not saved at once."""
 
 from __future__ import annotations
 
@@ -12,9 +13,10 @@ from typing import Any, cast
 
 import pytest
 
+from app import answers
 from app.answers import AnswerRuns
 from app.attempts import request_ids
-from app.errors import NoNewWork
+from app.errors import DatabaseBusy, NoNewWork
 from app.events import AnswerCompleted, AnswerCreated, AnswerDelta, AnswerEvent, AnswerFailed
 from app.questions import Question
 from app.types import Answer, AnswerUsage, Coverage, Timings
@@ -241,7 +243,7 @@ def test_a_dead_worker_is_named(make: Make, monkeypatch: pytest.MonkeyPatch) -> 
     while not runs.problem:
         assert time.monotonic() < end
         time.sleep(0.01)
-    assert "1 of 3 threads" in runs.problem and "answers-" in runs.problem
+    assert "1 of 4 threads" in runs.problem and "answers-" in runs.problem
     runs.close()
     assert runs.problem == "", "a server that stops needs none"
 
@@ -256,3 +258,46 @@ def test_who_counts_answers_cannot_end_the_worker(make: Make) -> None:
     runs = make(ask, workers=1, on_finished=broken)
     assert runs.start(QUESTION).wait(5) and runs.start(QUESTION).wait(5)
     assert runs.problem == ""
+
+
+@pytest.mark.parametrize("end", ["completed", "internal_error"])
+def test_an_end_that_the_database_does_not_take_is_saved_when_it_does(
+    make: Make, notebook: Notebook, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    monkeypatch.setattr(answers, "AGAIN_S", 0.01)
+    away, tried = threading.Event(), threading.Semaphore(0)
+    away.set()
+
+    def guarded(save: Callable[..., None]) -> Callable[..., None]:
+        def saving(*arguments: Any, **more: Any) -> None:
+            tried.release()
+            if away.is_set():
+                raise DatabaseBusy("away")
+            save(*arguments, **more)
+
+        return saving
+
+    for name in ("save_answer", "fail_answer"):
+        monkeypatch.setattr(notebook, name, guarded(getattr(notebook, name)))
+
+    def ask(*_: Any, **__: Any) -> Iterator[AnswerEvent]:
+        yield AnswerCreated("", "", "en", ())
+        if end != "completed":
+            raise ValueError("secret")
+        yield AnswerCompleted(ANSWER)
+
+    runs = make(ask, keep_seconds=0.0)
+    run = runs.start(QUESTION)
+    assert run.wait(30)
+    for _ in range(20):
+        assert tried.acquire(timeout=30), "it is tried again"
+    assert notebook.ends == {} and runs.get(run.id) is run, "not forgotten before it is saved"
+    if isinstance(run.outcome, AnswerCompleted):
+        [warning] = run.outcome.answer.warnings
+        assert warning.code == "not_saved" and "as soon as" in warning.message
+    away.clear()
+    saved = ["quote" if end == "completed" else end]
+    deadline = time.monotonic() + 30
+    while notebook.ends != {run.id: saved}:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
