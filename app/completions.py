@@ -117,7 +117,9 @@ class Completions:
             self._leave(run, owner, len(wanted) - carried)
             run.cancel()
             if isinstance(error, BackendError):
-                raise _translated(error) from error
+                busy = isinstance(error, EngineBusy)
+                retry_s = self._places.retry_s(owner, len(wanted)) if busy else None
+                raise _translated(error, retry_s) from error
             raise
         return run
 
@@ -173,16 +175,18 @@ class Completions:
                 )
             if not places.take(owner, choices):
                 each = "" if places.own == places.total else f", {places.own} of one owner"
+                seconds = places.retry_s(owner, choices)
                 raise TooManyQuestions(
                     f"{places.taken} generations are under way and the limit is {places.total}"
-                    f"{each}. Try again in a moment.",
+                    f"{each}. Try again in {seconds} s.",
                     code="rate_limit_exceeded",
+                    retry_s=seconds,
                 )
             self._runs.add(run)
 
     def _leave(self, run: CompletionRun, owner: str, choices: int) -> None:
         with self._lock:
-            self._places.leave(owner, choices)
+            self._places.give_back(owner, choices)
             self._runs.discard(run)
 
     def _carry_on(self, run: CompletionRun, owner: str, choice: int, stream: Stream) -> None:
@@ -229,9 +233,9 @@ def too_long(prompt: int, answer: int | None, window: int) -> BadRequest:
     )
 
 
-def _translated(error: BackendError) -> AppError:
+def _translated(error: BackendError, retry_s: int | None) -> AppError:
     if isinstance(error, EngineBusy):
-        return TooManyQuestions(str(error), code="rate_limit_exceeded")
+        return TooManyQuestions(str(error), code="rate_limit_exceeded", retry_s=retry_s)
     if isinstance(error, EngineClosed):
         return Unavailable(str(error), code="engine_closed")
     if isinstance(error, RequestTooLarge):

@@ -87,3 +87,43 @@ class Turnover:
         """Seconds from one free place to the next; longer the longer the next one is overdue."""
         usual = (self._freed[-1] - self._freed[0]) / (len(self._freed) - 1)
         return max(usual, now - self._freed[-1])
+
+
+class OwnersTurnover:
+    """Places of which each owner may have `own`, and all together `whole`. What is `left` is told
+    with each call, to the owner and to all; where there is less decides. `idle`: whether an owner
+    has none of them, nor is about to; of one who is, and who need not come again, nothing is kept.
+    """
+
+    def __init__(
+        self, own: int, whole: int, idle: Callable[[str], bool], clock: Callable[[], float]
+    ) -> None:
+        self._own = own
+        self._whole = Turnover(whole, clock)
+        self._idle = idle
+        self._clock = clock
+        self._by_owner: dict[str, Turnover] = {}
+
+    def __len__(self) -> int:
+        """Owners of whom something is kept."""
+        return len(self._by_owner)
+
+    def __contains__(self, owner: str) -> bool:
+        return owner in self._by_owner
+
+    def scarcer(self, owner: str, left: tuple[int, int]) -> Turnover:
+        """The places that decide: the owner's, or those of all."""
+        if owner not in self._by_owner:
+            for one in [one for one in self._by_owner if self._idle(one)]:
+                if self._by_owner[one].calm:
+                    del self._by_owner[one]
+            self._by_owner[owner] = Turnover(self._own, self._clock)
+        own, whole = left
+        return self._whole if whole <= own else self._by_owner[owner]
+
+    def freed(self, owner: str, taken: tuple[int, int]) -> None:
+        """A place of this owner's has become free, and so many of it and of all are taken still."""
+        own, whole = taken
+        if owner in self._by_owner:
+            self._by_owner[owner].freed(own)
+        self._whole.freed(whole)

@@ -14,7 +14,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from app.turnover import Turnover
+from app.turnover import OwnersTurnover
 
 OWNERS_FULL = 4
 """Owners who may fill their places before the line is full for all: what waits takes memory."""
@@ -46,7 +46,6 @@ class WaitingLine(Generic[T]):
         several: bool,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._clock = clock
         self._places = places
         self._most = places * (OWNERS_FULL if several else 1)
         self._threads = own_share(threads, several=several)
@@ -55,8 +54,7 @@ class WaitingLine(Generic[T]):
         self._served: Counter[str] = Counter()
         self._arrivals: dict[T, int] = {}
         self._count = 0
-        self._turnover: dict[str, Turnover] = {}
-        self._whole = Turnover(self._most, clock)
+        self._turnover = OwnersTurnover(places, self._most, self._is_idle, clock)
 
     def __len__(self) -> int:
         return len(self._arrivals)
@@ -82,36 +80,27 @@ class WaitingLine(Generic[T]):
     def reserve(self, owner: str) -> bool:
         """Keep a place for one more of this owner's. False: its places, or all, are taken, or the
         last ones are left to others (see `app.turnover`)."""
-        if owner not in self._turnover:
-            self._forget_idle()
-            self._turnover[owner] = Turnover(self._places, self._clock)
-        own, whole = self._left_to(owner), self._left_to_all
-        if not (self._whole.admits(whole) if whole <= own else self._turnover[owner].admits(own)):
+        left = self._left(owner)
+        if not self._turnover.scarcer(owner, left).admits(min(left)):
             return False
         self._reserved[owner] += 1
         return True
 
     def kept_out(self, owner: str) -> bool:
         """Whether it is other owners' that leave this one fewer places than its own would."""
-        return self._left_to_all < self._left_to(owner)
+        own, whole = self._left(owner)
+        return whole < own
 
     def retry_s(self, owner: str) -> int:
         """Whole seconds after which one of this owner's who found no place shall come again."""
-        scarce = self._left_to_all <= self._left_to(owner)
-        return (self._whole if scarce else self._turnover[owner]).refuse()
+        return self._turnover.scarcer(owner, self._left(owner)).refuse()
 
-    @property
-    def _left_to_all(self) -> int:
-        return self._most - len(self) - self.reserved
+    def _left(self, owner: str) -> tuple[int, int]:
+        own = self._places - self.of(owner) - self._reserved[owner]
+        return own, self._most - len(self) - self.reserved
 
-    def _left_to(self, owner: str) -> int:
-        return self._places - self.of(owner) - self._reserved[owner]
-
-    def _forget_idle(self) -> None:
-        """Of an owner of whom nothing waits, and nobody is to come again, nothing is kept."""
-        for owner in [one for one in self._turnover if not self.of(one)]:
-            if not self._reserved[owner] and self._turnover[owner].calm:
-                del self._turnover[owner]
+    def _is_idle(self, owner: str) -> bool:
+        return not self.of(owner) and not self._reserved[owner]
 
     def ahead(self, item: T) -> int | None:
         """How many of its owner's come before one that waits; None for one that doesn't."""
@@ -136,7 +125,7 @@ class WaitingLine(Generic[T]):
         if item not in self._arrivals:
             return False
         self._lines[item.owner].remove(item)
-        self._left(item)
+        self._taken_out(item)
         return True
 
     def take(self) -> T | None:
@@ -147,7 +136,7 @@ class WaitingLine(Generic[T]):
             return None
         owner = min(able, key=lambda one: (self._served[one], self._arrivals[self._lines[one][0]]))
         item = self._lines[owner].popleft()
-        self._left(item)
+        self._taken_out(item)
         self._served[owner] += 1
         return item
 
@@ -156,24 +145,26 @@ class WaitingLine(Generic[T]):
         self._served[item.owner] -= 1
         self._served = +self._served
 
-    def _left(self, item: T) -> None:
+    def _taken_out(self, item: T) -> None:
         del self._arrivals[item]
         if not self._lines[item.owner]:
             del self._lines[item.owner]
-        if (own := self._turnover.get(item.owner)) is not None:
-            own.freed(self.of(item.owner))
-        self._whole.freed(len(self))
+        self._turnover.freed(item.owner, (self.of(item.owner), len(self)))
 
 
 class Places:
     """A number of places that are held for a while; where there may be `several` owners, one leaves
-    some to the others. Thread-safe."""
+    some to the others. Unlike those of a line none is given out sparingly: what works in one would
+    stand still. Thread-safe."""
 
-    def __init__(self, total: int, *, several: bool) -> None:
+    def __init__(
+        self, total: int, *, several: bool, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         """`total` and `own` are the places of all and of one owner."""
         self.total = total
         self.own = own_share(total, several=several)
         self._held: Counter[str] = Counter()
+        self._turnover = OwnersTurnover(self.own, total, lambda owner: not self._held[owner], clock)
         self._lock = threading.Lock()
 
     @property
@@ -183,7 +174,8 @@ class Places:
             return self._held.total()
 
     def take(self, owner: str, count: int = 1) -> bool:
-        """Whether there were so many places; give them back by `leave`."""
+        """Whether there were so many places; give them back by `leave`, or by `give_back` when
+        nothing was done in them."""
         with self._lock:
             if self._held[owner] + count > self.own or self._held.total() + count > self.total:
                 return False
@@ -191,10 +183,28 @@ class Places:
             return True
 
     def leave(self, owner: str, count: int = 1) -> None:
-        """Gives so many of the owner's places back."""
+        """So many of the owner's places have become free, after their time."""
+        for _ in range(count):
+            with self._lock:
+                self._give_back(owner, 1)
+                self._turnover.freed(owner, (self._held[owner], self._held.total()))
+
+    def give_back(self, owner: str, count: int) -> None:
+        """Gives so many back that were taken for nothing: that says nothing about the next ones."""
         with self._lock:
-            self._held[owner] -= count
-            self._held = +self._held
+            self._give_back(owner, count)
+
+    def retry_s(self, owner: str, count: int = 1) -> int:
+        """Whole seconds after which one of this owner's who found less than so many places shall
+        come again."""
+        with self._lock:
+            held = self._held[owner], self._held.total()
+            turnover = self._turnover.scarcer(owner, (self.own - held[0], self.total - held[1]))
+            return max(turnover.refuse() for _ in range(count))
+
+    def _give_back(self, owner: str, count: int) -> None:
+        self._held[owner] -= count
+        self._held = +self._held
 
 
 def own_share(total: int, *, several: bool) -> int:

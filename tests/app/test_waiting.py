@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.turnover import LATEST_S
+from app.turnover import LATEST_S, USUAL_S
 from app.waiting import OWNERS_FULL, Places, WaitingLine
 
 
@@ -205,3 +205,48 @@ def test_one_of_an_owner_who_was_forgotten_is_served() -> None:
     assert waiting.take() == asked
     waiting.done(asked)
     assert len(waiting) == 0 and waiting.take() is None
+
+
+def all_taken(clock: list[float]) -> Places:
+    """Four of four places, of which some became free before, one every two seconds."""
+    places = Places(4, several=False, clock=lambda: clock[0])
+    assert places.take("A", 4)
+    for _ in range(3):
+        clock[0] += 2.0
+        places.leave("A")
+        assert places.take("A")
+    return places
+
+
+def test_who_finds_no_place_is_told_how_long_the_last_ones_took() -> None:
+    now = [0.0]
+    places = all_taken(now)
+    assert not places.take("A") and places.retry_s("A") == 2
+    assert places.retry_s("A") == 4, "behind the one who was told before"
+    assert places.retry_s("A", 2) == 8, "until there are two"
+    fresh = Places(1, several=False)
+    assert fresh.take("A") and fresh.retry_s("A") == USUAL_S
+
+
+def test_an_owner_who_has_its_share_comes_again_when_one_of_its_own_is_free() -> None:
+    now = [0.0]
+    places = Places(4, several=True, clock=lambda: now[0])
+    assert places.take("A", 3) and places.take("B") and not places.take("A")
+    assert places.retry_s("A") == USUAL_S
+    for one in ("A", "B", "B", "A"):
+        now[0] += 2.0
+        places.leave(one)
+        assert places.take(one)
+    assert not places.take("C") and places.retry_s("C") == 2, "any place would do"
+    places.leave("B")
+    assert not places.take("A") and places.retry_s("A") == 6
+
+
+def test_places_that_were_taken_for_nothing_say_nothing_about_the_next_ones() -> None:
+    now = [0.0]
+    places = all_taken(now)
+    places.leave("A")
+    for _ in range(20):
+        assert places.take("A")
+        places.give_back("A", 1)
+    assert places.take("A") and places.retry_s("A") == 2

@@ -14,6 +14,7 @@ from app.api.middleware import PROMPT_LIMIT
 from app.completions import Completions
 from app.errors import BadRequest, TooManyQuestions, Unavailable
 from app.generation_prompt import GenerationPrompt
+from app.waiting import Places
 from backend.errors import EngineBusy, EngineClosed
 from backend.types import Request, SamplingParams
 
@@ -283,6 +284,34 @@ def test_an_owner_leaves_some_choices_to_the_others(tiny_engine: Any) -> None:
         completions.start([PROMPT], long, owner="C")
     completions.close()
     assert first.finished and other.finished and completions.idle
+
+
+def test_who_finds_no_choice_left_is_told_how_long_the_last_ones_took(
+    tiny_engine: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, ended = [0.0], threading.Semaphore(0)
+    completions = Completions(tiny_engine, on_finished=lambda _: ended.release())
+    completions._places = Places(2, several=False, clock=lambda: now[0])
+    long = SamplingParams(max_tokens=3000, ignore_eos=True)
+    completions.start([PROMPT], long, owner="A")
+    for _ in range(3):
+        now[0] += 3.0
+        completions.start([PROMPT], SamplingParams(max_tokens=1), owner="A")
+        assert ended.acquire(timeout=30)
+    with monkeypatch.context() as patch:
+
+        def busy(*_: object) -> None:
+            raise EngineBusy("Too many wait.")
+
+        patch.setattr(tiny_engine, "generate", busy)
+        with pytest.raises(TooManyQuestions, match="Too many wait") as refused:
+            completions.start([PROMPT], long, owner="A")
+        assert refused.value.retry_s == 3
+    completions.start([PROMPT], long, owner="A")
+    with pytest.raises(TooManyQuestions, match="again in 6 s") as refused:
+        completions.start([PROMPT], long, owner="A")
+    assert refused.value.retry_s == 6
+    completions.close()
 
 
 @pytest.mark.parametrize("broken", ["the first", "the second"])
