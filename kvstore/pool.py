@@ -1,4 +1,4 @@
-"""The page pool: one preallocated tensor, a free list and reference counts.
+"""The page pool: one preallocated tensor and a free list.
 
 Layout: `[page, layer, K or V, kv_head, *cell]`, so that K (and V) of one page and head are
 contiguous; of latents (see `KVShape`) there are keys only. A cell is [token, channel] in 16 and 32
@@ -59,7 +59,7 @@ class PagePool:
         )
         # Popped from the end, so that pages are handed out in ascending order at first.
         self._free = list(range(pages - 1, -1, -1))
-        self._references = [0] * pages
+        self._taken = [False] * pages
 
     @property
     def free(self) -> int:
@@ -72,7 +72,7 @@ class PagePool:
         return self.data.nbytes // self.total
 
     def allocate(self, count: int) -> tuple[int, ...]:
-        """Take `count` pages, each with one reference.
+        """Take `count` pages.
 
         Raises PoolExhausted, taking none, when fewer are free.
         """
@@ -80,24 +80,16 @@ class PagePool:
             raise PoolExhausted(count, self.total - len(self._free), self.total)
         pages = tuple(self._free.pop() for _ in range(count))
         for page in pages:
-            self._references[page] = 1
+            self._taken[page] = True
         return pages
 
-    def retain(self, pages: Sequence[int]) -> None:
-        """Add a reference to each page."""
-        for page in pages:
-            if self._references[page] == 0:
-                raise IntegrityError(f"page {page} is retained but free")
-            self._references[page] += 1
-
     def release(self, pages: Sequence[int]) -> None:
-        """Drop a reference of each page; a page without references is free again."""
+        """Give the pages back. Raises IntegrityError for one that is free."""
         for page in pages:
-            if self._references[page] == 0:
+            if not self._taken[page]:
                 raise IntegrityError(f"page {page} is released twice")
-            self._references[page] -= 1
-            if self._references[page] == 0:
-                self._free.append(page)
+            self._taken[page] = False
+            self._free.append(page)
 
     def write(
         self, pages: Sequence[int], layer: int, keys: torch.Tensor, values: torch.Tensor
@@ -229,10 +221,10 @@ class PagePool:
         self.fill_pages(pages, torch.frombuffer(raw, dtype=torch.uint8).view(len(pages), -1))
 
     def check_integrity(self) -> None:
-        """Raise IntegrityError unless each page is either free once or referenced."""
+        """Raise IntegrityError unless each page is either taken or free once."""
         if len(set(self._free)) != len(self._free):
             raise IntegrityError("a page is in the free list twice")
         free = frozenset(self._free)
         for page in range(self.total):
-            if (self._references[page] == 0) != (page in free):
-                raise IntegrityError(f"page {page} is neither free nor referenced, or both")
+            if self._taken[page] == (page in free):
+                raise IntegrityError(f"page {page} is neither free nor taken, or both")

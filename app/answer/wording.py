@@ -146,13 +146,6 @@ def unconfirmed(language: Language) -> str:
     return "引文未能证实：" if language == "zh" else "Not confirmed by the quotes: "
 
 
-def nothing_to_search(language: Language) -> str:
-    """Said of a document or a question without a single searchable word."""
-    if language == "zh":
-        return "没有可检索的文字。"
-    return "There is no searchable text."
-
-
 def _lower_first(name: str) -> str:
     return name[:1].lower() + name[1:] if name.startswith("Clause ") else name
 
