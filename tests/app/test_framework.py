@@ -154,6 +154,23 @@ def test_a_beginning_that_misleads_is_revised() -> None:
         assert answer.answer[check.start : check.end] == check.text
 
 
+def test_a_far_amendment_is_in_the_framework_already() -> None:
+    """Search knows the whole text before the engine has read any of it."""
+    between = "".join(
+        f"{number}. Delivery {number}\nThe parties keep records of delivery {number}, and the "
+        "carrier signs a receipt for each pallet that is handed over there on that day.\n\n"
+        for number in range(2, 500)
+    )
+    text = FIRST + between + LAST.replace("2. Amendment", "500. Amendment")
+    events = answer_of(ReadingEngine(share=0.0, step=0.03), loaded(text))
+    place = next(i for i, event in enumerate(events) if isinstance(event, AnswerFramework))
+    told = "".join(one.text for one in only(events[:place], AnswerDelta))
+    assert len(text) > 65_000 and events[place].coverage.read_tokens < TOKENS / 4
+    assert told.index("EUR 900,000") < told.index("amended since") < told.index("EUR 100,000")
+    assert only(events, AnswerConfirmed) and not only(events, AnswerRevised)
+    assert events[-1].answer.answer == told  # type: ignore[union-attr]
+
+
 def test_not_found_at_first_is_revised_when_the_rest_answers() -> None:
     question = "What is the period of notice for ending the lease?"
     rest = "2. Notice\nThe period of notice for ending the lease is ninety days.\n"
