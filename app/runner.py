@@ -1,7 +1,9 @@
 """The threads of one process that work on ingestion: a few that parse and index (some of them short
 files only, see `app.preparing`), one that follows the engine while it reads, one for the heartbeat.
 
-A failure of a job is written into its document; it never ends a thread. Does not know the stages.
+A failure of a job is written into its document; it never ends a thread. A database that is away is
+no failure of a job: what is read goes on, what is prepared goes back to the line, and an end is
+kept until it is written. Does not know the stages.
 """
 
 from __future__ import annotations
@@ -11,17 +13,19 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.documents import Waiting
-from app.errors import AppError, DatabaseBusy
+from app.errors import AppError, DatabaseBusy, StorageFull
 from app.ingest import Ingestor
 from app.jobs import Job, JobQueue, LeaseLost
 from app.pace import PROGRESS_S, Stopped, Throttle, since
 from app.preparing import KEPT, PreparingPlaces
 from app.reading_turns import ahead_of, due
+from app.unwritten import Unwritten, may_pass
 from app.workers import Worker
 from backend.errors import BackendError, RequestTooLarge
 from backend.types import DocumentTokens, ReadProgress
@@ -37,6 +41,8 @@ IDLE_S = 1.0
 process."""
 FOLLOW_S = 0.1
 """How often the engine's progress is looked at."""
+AWAY_S = 10.0
+"""How often the log says that the database is away."""
 STANDS_S = 2.0
 """A document of which nothing was read for so long is told to wait, though its reading began."""
 
@@ -121,6 +127,9 @@ class JobRunner:
         self._lost: frozenset[Job] = frozenset()
         self._handed: list[Reading] = []
         self._readings: list[Reading] = []
+        self.unwritten = Unwritten()
+        """Ends of jobs that the database did not take."""
+        self._away = Throttle(AWAY_S)
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
@@ -205,6 +214,7 @@ class JobRunner:
             with self._guard(reading.job):
                 self._drop(reading)
                 raise Stopped
+        self.unwritten.write()
         self.worker.leave()
 
     def _spawn(self, name: str, target: object) -> None:
@@ -272,7 +282,15 @@ class JobRunner:
                 raise Stopped
             if reading.job in self._lost:
                 raise LeaseLost(reading.job.id)
-            following = not first or self._progress(reading)
+            try:
+                following = not first or self._progress(reading)
+            except Exception as error:
+                if not may_pass(error):
+                    raise
+                # The engine goes on, and is looked at again: also one that is done is done then.
+                following = True
+                if self._away.due():
+                    log.warning("can't write how reading goes: %s", error)
         if not following:
             self._drop(reading)
             self.forget(reading.job)
@@ -329,12 +347,10 @@ class JobRunner:
     def _guard(self, job: Job) -> _Guard:
         return _Guard(self, job)
 
-    def end_stopped(self, job: Job) -> None:
-        """A job that stopped because it was told to: cancelled, or back to the line."""
-        if job.id in self._cancelled:
-            self.ingestor.cancel(job)
-        else:
-            self.queue.release(job)
+    def end_of_stopped(self, job: Job) -> Callable[[], None]:
+        """Ends a job that stopped because it was told to: cancelled, or back to the line."""
+        end = self.ingestor.cancel if job.id in self._cancelled else self.queue.release
+        return partial(end, job)
 
     def forget(self, job: Job) -> None:
         """The job is not ours any more."""
@@ -344,6 +360,7 @@ class JobRunner:
         every = Throttle(self.worker.heartbeat_s)
         every.due()
         while not self._stop.wait(IDLE_S):
+            self.unwritten.write()
             try:
                 self._look_at_jobs()
                 if every.due():
@@ -378,15 +395,28 @@ class _Guard:
             return False
         if not isinstance(error, Exception):
             return False
+        end = partial(self._write, self._end_for(error))
         try:
-            self._settle(error)
+            end()
+        except Exception as problem:
+            kept = may_pass(problem)
+            if kept:
+                self.runner.unwritten.keep(self.job.id, end)
+            # One that is not kept stays open in our name; it is freed when this process ends.
+            log.error(
+                "can't write the end of job %s%s",
+                self.job.id,
+                "; it is tried again" if kept else "",
+                exc_info=problem,
+            )
+        return True
+
+    def _write(self, end: Callable[[], None]) -> None:
+        try:
+            end()
         except LeaseLost:
             log.info("job %s is no longer ours", self.job.id)
             self._tidy()
-        except Exception as problem:
-            # The job stays open in our name; it is freed when this process ends.
-            log.error("can't write the end of job %s", self.job.id, exc_info=problem)
-        return True
 
     def _tidy(self) -> None:
         try:
@@ -394,21 +424,28 @@ class _Guard:
         except (AppError, SQLAlchemyError) as error:
             log.warning("files of job %s may be left: %s", self.job.id, error)
 
-    def _settle(self, error: Exception) -> None:
-        ingestor = self.runner.ingestor
+    def _end_for(self, error: Exception) -> Callable[[], None]:
+        """What writes the end that an error makes."""
         if isinstance(error, LeaseLost):
-            raise error
+            return partial(_raise, error)
         if isinstance(error, Stopped | ParseCancelled):
-            self.runner.end_stopped(self.job)
-        elif isinstance(error, ParseError | AppError):
-            ingestor.fail(self.job, error.code, str(error))
-        elif isinstance(error, BackendError):
-            ingestor.fail(self.job, "engine_failed", str(error))
-        else:
-            log.error("job %s failed", self.job.id, exc_info=error)
-            ingestor.fail(
-                self.job,
-                "internal",
-                f"Something went wrong inside the program ({type(error).__name__}). Press retry; "
-                "the log has the details.",
-            )
+            return self.runner.end_of_stopped(self.job)
+        if may_pass(error) and not isinstance(error, StorageFull):
+            log.warning("job %s goes back to the line: %s", self.job.id, error)
+            return partial(self.runner.queue.release, self.job)
+        fail = partial(self.runner.ingestor.fail, self.job)
+        if isinstance(error, ParseError | AppError):
+            return partial(fail, error.code, str(error))
+        if isinstance(error, BackendError):
+            return partial(fail, "engine_failed", str(error))
+        log.error("job %s failed", self.job.id, exc_info=error)
+        return partial(
+            fail,
+            "internal",
+            f"Something went wrong inside the program ({type(error).__name__}). Press retry; "
+            "the log has the details.",
+        )
+
+
+def _raise(error: Exception) -> None:
+    raise error

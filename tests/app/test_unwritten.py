@@ -1,11 +1,124 @@
-"""Ends that the database did not take, written when it does."""
+"""A database that is away: documents outlive it, and ends that it did not take come later."""
 
 from __future__ import annotations
 
-import pytest
+import io
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
+import pytest
+from sqlalchemy.exc import OperationalError
+
+import app.runner
 from app.errors import DatabaseBusy, NotFound
 from app.unwritten import Unwritten
+
+if TYPE_CHECKING:
+    from app.library import Library
+    from app.services import Services
+
+Start = Callable[..., "Services"]
+TEXT = "SUPPLY AGREEMENT\n\n1. Price\n1.1 The price of the goods is EUR 1,250.00.\n"
+
+
+class Away:
+    """Until it is `back` the database refuses what is guarded, with `error`."""
+
+    def __init__(self, error: Callable[[], Exception]) -> None:
+        self.error = error
+        self.back = threading.Event()
+        self.refused = threading.Semaphore(0)
+
+    def guarded(self, call: Callable[..., Any], thread: str = "") -> Callable[..., Any]:
+        """With `thread`: only in threads of such a name."""
+
+        def guard(*arguments: Any, **more: Any) -> Any:
+            if not self.back.is_set() and threading.current_thread().name.startswith(thread):
+                self.refused.release()
+                raise self.error()
+            return call(*arguments, **more)
+
+        return guard
+
+    def refuses(self, times: int) -> None:
+        """Waits until it has refused so many times more."""
+        for _ in range(times):
+            assert self.refused.acquire(timeout=60)
+
+
+ERRORS: dict[str, Callable[[], Exception]] = {
+    "busy": lambda: DatabaseBusy("away"),
+    "gone": lambda: OperationalError("", None, Exception("gone")),
+}
+
+
+@pytest.fixture(params=ERRORS)
+def away(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Away:
+    monkeypatch.setattr(app.runner, "IDLE_S", 0.02)
+    return Away(ERRORS[request.param])
+
+
+def add(library: Library) -> str:
+    return library.add(io.BytesIO(TEXT.encode()), "supply.txt")[0].id
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def test_a_document_outlives_a_database_that_is_away_while_it_is_read(
+    start: Start, make_engine: Any, monkeypatch: pytest.MonkeyPatch, away: Away
+) -> None:
+    monkeypatch.setattr(app.runner, "PROGRESS_S", 0.0)
+    engine = make_engine(pace=1000.0)
+    library = start(engine=engine).library
+    document = add(library)
+    eventually(lambda: len(engine.tickets) == 1)
+    write = away.guarded(library.database.write, "read-follower")
+    monkeypatch.setattr(library.database, "write", write)
+    away.refuses(3)
+    engine.tickets[0].pace = 0.0
+    away.refuses(3)
+    assert library.get(document).status == "in_progress"
+    away.back.set()
+    assert library.wait(document, 60).status == "completed"
+    assert len(engine.tickets) == 1 and not engine.tickets[0].cancelled.is_set()
+
+
+def test_a_document_is_cancelled_when_the_database_takes_it(
+    start: Start, make_engine: Any, monkeypatch: pytest.MonkeyPatch, away: Away
+) -> None:
+    engine = make_engine(pace=1000.0)
+    library = start(engine=engine).library
+    document = add(library)
+    eventually(lambda: len(engine.tickets) == 1)
+    ingestor = library.runner.ingestor
+    monkeypatch.setattr(ingestor, "cancel", away.guarded(ingestor.cancel))
+    library.cancel(document)
+    away.refuses(4)
+    assert library.get(document).status == "in_progress"
+    assert engine.tickets[0].cancelled.is_set() and not library.runner._readings
+    away.back.set()
+    assert library.wait(document, 60).status == "cancelled"
+
+
+def test_a_document_goes_back_to_the_line_when_the_database_is_away_while_it_is_prepared(
+    start: Start, monkeypatch: pytest.MonkeyPatch, away: Away
+) -> None:
+    library = start().library
+    runner = library.runner
+    for part, name in ((runner.ingestor, "prepare"), (runner.queue, "release")):
+        monkeypatch.setattr(part, name, away.guarded(getattr(part, name)))
+    document = add(library)
+    away.refuses(5)
+    assert library.get(document).status == "queued"
+    away.back.set()
+    assert library.wait(document, 60).status == "completed"
 
 
 def test_ends_that_nobody_wants_any_more_are_not_tried_for_ever(
