@@ -82,6 +82,14 @@ def _storage(services: Services) -> Check:
 
 def _engine(services: Services) -> Check:
     engine, limit = services.engine, services.settings.engine_stall_s
+    if not engine.alive and not engine.attends_pages:
+        advice = "Start one, or change FINEPRINT_REMOTE_URLS; the server goes on when one answers."
+        return Check(
+            "engine",
+            False,
+            f"No model server answers: {engine.problem}. {advice}",
+            "model_servers_down",
+        )
     if not engine.alive:
         return Check("engine", False, engine.problem, "engine_dead")
     seconds = engine.step_seconds

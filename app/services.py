@@ -115,21 +115,23 @@ def _engine_of(settings: Settings) -> AnyEngine:
 
 def open_remote_engine(settings: Settings) -> RemoteEngine:
     """The model servers that the settings name. Documents are tokenised by the tokenizer of the
-    local model. A server that does not answer now is logged, and tried again when it is needed.
+    local model. A server that does not answer now is logged, and looked at again.
 
     Raises ModelUnavailable, UnknownModel, CheckpointError, BadSettings for an unreadable key."""
     from app.remote.engine import RemoteEngine
     from backend.loader import load_checkpoint
 
     checkpoint = load_checkpoint(resolve(settings))
+    servers = open_servers(settings)
     engine = RemoteEngine(
-        open_servers(settings),
+        servers,
         checkpoint.tokenizer,
         checkpoint.fingerprint,
         context_tokens=settings.remote_context_tokens,
     )
     for problem in engine.check():
         _log.warning("model server not usable now: %s", problem)
+    servers.watch()
     return engine
 
 

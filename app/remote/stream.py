@@ -19,6 +19,7 @@ import openai
 from openai.types.chat import ChatCompletionChunk, ChatCompletionMessageParam
 from openai.types.completion_usage import CompletionUsage
 
+from app.remote.line import Line
 from app.remote.servers import Server, Servers, said
 from backend.errors import BackendError, EngineBusy, InvalidSampling, RequestTooLarge
 from backend.types import (
@@ -50,10 +51,11 @@ class RemoteStream(Iterator[TokenEvent]):
         self._servers = servers
         self._request = request
         self._cancelled = threading.Event()
-        self._response: openai.Stream[ChatCompletionChunk] | None = None
+        self._line = Line()
         self._waiting: queue.SimpleQueue[TokenEvent | Exception | None] = queue.SimpleQueue()
         self._asking: threading.Thread | None = None
         self._asked_at = self._first_at = 0.0
+        self._sent_at = 0.0
         self._taken = 0
         self.over = False
 
@@ -93,9 +95,7 @@ class RemoteStream(Iterator[TokenEvent]):
         """Leaves the server, from any thread; the last event then says so."""
         self._cancelled.set()
         self._waiting.put(None)
-        response = self._response
-        if response is not None:
-            response.close()
+        self._line.cut()
 
     def close(self) -> None:
         """Take no more events: the server is left, which stops it."""
@@ -104,14 +104,14 @@ class RemoteStream(Iterator[TokenEvent]):
 
     def _ask(self) -> None:
         started = time.perf_counter()
-        with ExitStack() as stack:
+        with ExitStack() as stack, self._line.held():
             try:
                 server, response, first = self._begun(stack)
                 for event in self._told(server, response, first, started):
                     self._waiting.put(event)
             except Exception as error:
                 # Raised again where the events are taken. After a cancel nobody takes any: a
-                # response that is closed in the middle makes the transport raise anything.
+                # connection that is cut makes the transport raise anything.
                 self._waiting.put(error)
 
     def _begun(
@@ -127,12 +127,10 @@ class RemoteStream(Iterator[TokenEvent]):
                     break
                 counted = stack.enter_context(ExitStack())
                 counted.enter_context(self._servers.busy(server))
+                self._sent_at = self._servers.now()
                 try:
                     response = self._asked(server)
                     counted.callback(response.close)
-                    self._response = response
-                    if self._cancelled.is_set():
-                        break
                     first = _next(response)
                     self._servers.well(server)
                     return server, response, first
@@ -145,9 +143,11 @@ class RemoteStream(Iterator[TokenEvent]):
                 except openai.OpenAIError as error:
                     busy = False
                     problems[server.url] = said(error)
+                    told = _retry_after(error)
+                    pause = max(pause, told)
                     # One that was left in the middle of a cancel has done nothing wrong.
                     if not self._cancelled.is_set():
-                        self._servers.failed(server, said(error))
+                        self._failed(server, said(error), told)
                 counted.close()
             if self._cancelled.is_set():
                 raise BackendError("The request was cancelled before a server took it up.")
@@ -155,10 +155,10 @@ class RemoteStream(Iterator[TokenEvent]):
                 # Full jitter: many askers of one server must not come back in step.
                 wait = max(pause, random.uniform(0.0, 0.5 * 2.0**attempt))
                 self._cancelled.wait(min(wait, LONGEST_PAUSE_S))
-        told = "; ".join(f"{url}: {problem}" for url, problem in problems.items())
+        what = "; ".join(f"{url}: {problem}" for url, problem in problems.items())
         if busy:
-            raise EngineBusy(f"Every model server is at its limit. {told}")
-        raise BackendError(f"No model server answers. {told}")
+            raise EngineBusy(f"Every model server is at its limit. {what}")
+        raise BackendError(f"No model server answers. {what}")
 
     def _asked(self, server: Server) -> openai.Stream[ChatCompletionChunk]:
         sampling = self._request.sampling
@@ -208,15 +208,18 @@ class RemoteStream(Iterator[TokenEvent]):
                 chunk = _next(response)
             except openai.OpenAIError as error:
                 if not self._cancelled.is_set():
-                    self._servers.failed(server, said(error))
+                    self._failed(server, said(error))
                 raise BackendError(f"{server.url} broke off: {said(error)}") from error
         if self._cancelled.is_set():
             return
         if finish is None:
             # A connection that is closed between two chunks looks like an end, but is none.
-            self._servers.failed(server, "the stream ended in the middle")
+            self._failed(server, "the stream ended in the middle")
             raise BackendError(f"{server.url} broke off: the stream ended in the middle")
         yield self._end(finish, usage, started, first_at or time.perf_counter(), index)
+
+    def _failed(self, server: Server, problem: str, pause_s: float = 0.0) -> None:
+        self._servers.failed(server, problem, asked_at=self._sent_at, pause_s=pause_s)
 
     def _end(
         self,
@@ -278,8 +281,10 @@ def _refused(error: openai.BadRequestError) -> BackendError:
     return BackendError(f"The model server refused the request: {said(error)}")
 
 
-def _retry_after(error: openai.RateLimitError) -> float:
-    """Seconds of the header, 0 without one or with a date."""
+def _retry_after(error: openai.OpenAIError) -> float:
+    """Seconds that a busy (429) or unavailable (503) server asks for; 0 for none and for a date."""
+    if not isinstance(error, openai.APIStatusError) or error.status_code not in (429, 503):
+        return 0.0
     try:
         return max(0.0, float(error.response.headers.get("retry-after", "0")))
     except ValueError:

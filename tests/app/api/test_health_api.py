@@ -316,6 +316,17 @@ def test_a_dead_engine_or_answer_thread_is_named(
     assert checks["answers"]["ok"] is False and "answers-3" in checks["answers"]["detail"]
 
 
+def test_model_servers_that_are_all_gone_have_a_code_of_their_own(
+    client: TestClient, services: Any
+) -> None:
+    engine = services.engine
+    engine.alive, engine.attends_pages, engine.problem = False, False, "http://a/v1: refused"
+    ready = client.get("/readyz")
+    told = ready.json()["checks"]["engine"]
+    assert (ready.status_code, told["code"]) == (503, "model_servers_down")
+    assert "http://a/v1: refused" in told["detail"] and "REMOTE_URLS" in told["detail"]
+
+
 def test_an_engine_that_hangs_is_told_with_what_to_do(client: TestClient, services: Any) -> None:
     limit = services.settings.engine_stall_s
     services.engine.step_seconds = limit - 1

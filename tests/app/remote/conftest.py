@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ import pytest
 class Scripted:
     """What one server says. `words` are its chunks; `statuses` are answered first, in order;
     `break_after` chunks the connection ends; `pace` seconds a chunk, `thinks` seconds before the
-    first byte."""
+    first byte; `gone`: it lists no models."""
 
     def __init__(self) -> None:
         self.words = ["The cap ", "is ", "USD 5."]
@@ -24,6 +25,7 @@ class Scripted:
         self.pace = 0.0
         self.thinks = 0.0
         self.models = ["big"]
+        self.gone = False
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.left = threading.Event()
@@ -35,13 +37,19 @@ def _handler(script: Scripted) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
+            if script.gone:
+                self._json(503, {"error": {"message": "gone"}})
+                return
             self._json(200, {"object": "list", "data": [{"id": one} for one in script.models]})
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             script.bodies.append(body)
             script.headers.append(dict(self.headers))
-            time.sleep(script.thinks)
+            if self._left_while_thinking():
+                script.left.set()
+                self.close_connection = True
+                return
             if script.statuses:
                 status, headers, message = script.statuses.pop(0)
                 self._json(status, {"error": {"message": message}}, headers)
@@ -64,6 +72,10 @@ def _handler(script: Scripted) -> type[BaseHTTPRequestHandler]:
                 self.wfile.write(b"data: [DONE]\n\n")
             except (BrokenPipeError, ConnectionResetError):
                 script.left.set()
+
+        def _left_while_thinking(self) -> bool:
+            readable, _, _ = select.select([self.connection], [], [], script.thinks)
+            return bool(readable)
 
         def _chunk(self, choice: dict[str, Any]) -> None:
             self._send({"choices": [{"index": 0, **choice}]})

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from app.remote.engine import RemoteEngine
-from app.remote.servers import LONGEST_PAUSE_S, Servers
+from app.remote.line import Line
+from app.remote.servers import IDLE_S, LONGEST_PAUSE_S, Servers
 from app.remote.stream import RemoteStream
 from backend.errors import (
     BackendError,
@@ -31,8 +34,8 @@ class Words:
     vocab_size = 100
 
 
-def engine_over(*urls: str) -> RemoteEngine:
-    servers = Servers(urls, "big", timeout_s=5.0)
+def engine_over(*urls: str, timeout_s: float = 5.0) -> RemoteEngine:
+    servers = Servers(urls, "big", timeout_s=timeout_s)
     return RemoteEngine(servers, Words(), "words", context_tokens=8192)  # type: ignore[arg-type]
 
 
@@ -49,8 +52,8 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 def opened() -> Iterator[Callable[..., RemoteEngine]]:
     engines: list[RemoteEngine] = []
 
-    def build(*urls: str) -> RemoteEngine:
-        engines.append(engine_over(*urls))
+    def build(*urls: str, timeout_s: float = 5.0) -> RemoteEngine:
+        engines.append(engine_over(*urls, timeout_s=timeout_s))
         return engines[-1]
 
     yield build
@@ -179,6 +182,30 @@ def test_cancelling_does_not_wait_for_a_server_that_has_not_begun(
     assert engine.alive, "a server that was left has done nothing wrong"
 
 
+def test_a_server_that_has_not_begun_is_left_at_once(
+    model_server: Start, opened: Callable[..., RemoteEngine]
+) -> None:
+    server = model_server()
+    server.thinks = 120.0
+    engine = opened(server.url, timeout_s=120.0)
+    stream = engine.generate(asked())
+    # By itself the client would leave after two minutes.
+    threading.Timer(0.3, engine.cancel, ("r1",)).start()
+    assert [event.finish_reason for event in stream] == ["cancelled"]
+    assert server.left.wait(20), "the connection is still open"
+    assert engine.alive
+
+
+def test_a_line_that_was_cut_cuts_what_is_opened_later() -> None:
+    near, far = socket.socketpair()
+    line = Line()
+    line.cut()
+    with near, far:
+        opened = SimpleNamespace(get_extra_info={"socket": near}.get)
+        line.trace("connection.connect_tcp.complete", {"return_value": opened})
+        assert far.recv(1) == b""
+
+
 def test_a_server_that_never_ends_is_left(
     model_server: Start, opened: Callable[..., RemoteEngine]
 ) -> None:
@@ -248,6 +275,99 @@ def test_a_failing_server_is_left_alone_longer_each_time() -> None:
         assert servers.in_order()[0] is bad
     servers.well(bad)
     assert bad.failures == 0
+    servers.close()
+
+
+def test_requests_that_meet_one_outage_count_it_once() -> None:
+    now = [100.0]
+    servers = Servers(["http://127.0.0.1:9/v1"], "big", clock=lambda: now[0])
+    (server,) = servers.in_order()
+    for _ in range(8):
+        servers.failed(server, "refused", asked_at=99.0)
+        now[0] += 0.1
+    assert server.failures == 1 and server.down_until == 102.0
+    now[0] = 200.0
+    servers.failed(server, "timed out", asked_at=99.5)
+    assert server.failures == 1, "it was asked before the failure that counts"
+    servers.failed(server, "refused", asked_at=199.0)
+    assert server.failures == 2 and server.down_until == 204.0
+    servers.close()
+
+
+def test_a_server_that_says_when_it_will_be_back_is_waited_for(
+    model_server: Start, opened: Callable[..., RemoteEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = model_server()
+    server.statuses = [(503, {"retry-after": "0.4"}, "loading the model")]
+    started = time.monotonic()
+    assert list(opened(server.url).generate(asked()))[-1].finish_reason == "stop"
+    assert time.monotonic() - started >= 0.4
+
+    # Others leave it alone for as long.
+    now = [100.0]
+    servers = Servers([server.url], "big", clock=lambda: now[0])
+    server.statuses = [(503, {"retry-after": "9"}, "loading the model")] * 3
+    stream = RemoteStream(servers, asked())
+    monkeypatch.setattr(stream._cancelled, "wait", lambda _: False)
+    with pytest.raises(BackendError, match="loading the model"):
+        list(stream)
+    (known,) = servers.in_order()
+    assert (known.failures, known.down_until) == (1, 109.0)
+    servers.close()
+
+
+def test_an_outage_lasts_until_a_server_answers(model_server: Start) -> None:
+    now = [100.0]
+    server, other = model_server(), model_server()
+    servers = Servers([server.url, other.url], "big", clock=lambda: now[0])
+    assert servers.check() == [] and servers.problem == ""
+    server.gone = other.gone = True
+    servers.look()
+    assert servers.problem == "", "they were heard from just now"
+    now[0] += IDLE_S
+    servers.look()
+    assert "gone" in servers.problem and server.url in servers.problem
+    now[0] += 3600.0
+    assert "gone" in servers.problem, "the pause is over, the outage is not"
+    servers.look()
+    assert "gone" in servers.problem
+    other.gone = False
+    servers.look()
+    assert servers.problem == ""
+    servers.close()
+
+
+def test_a_thread_sees_that_servers_are_gone_and_back(
+    model_server: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.remote.servers.LOOK_S", 0.02)
+    monkeypatch.setattr("app.remote.servers.IDLE_S", 0.02)
+    server = model_server()
+    servers = Servers([server.url], "big")
+    servers.watch()
+    for gone in (True, False, True):
+        server.gone = gone
+        end = time.monotonic() + 30
+        while bool(servers.problem) is not gone:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+    watcher = servers._watcher
+    servers.close()
+    assert watcher is not None and not watcher.is_alive()
+
+
+def test_a_name_that_a_server_does_not_list_but_takes_is_no_fault(
+    model_server: Start,
+) -> None:
+    now = [100.0]
+    server = model_server()
+    server.models = ["/models/big.gguf"]
+    servers = Servers([server.url], "big", clock=lambda: now[0])
+    assert servers.check()
+    list(RemoteStream(servers, asked()))
+    now[0] += IDLE_S
+    servers.look()
+    assert servers.problem == ""
     servers.close()
 
 
