@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TypeVar
 
-import anyio
 import anyio.to_thread
 from fastapi import FastAPI
 
@@ -20,6 +19,7 @@ from app.api.deps import Limiters
 from app.api.key_check import KeyCheck
 from app.api.metrics import Metrics
 from app.api.middleware import BODY_LIMIT, PROMPT_LIMIT, RequestLayer
+from app.api.owner_threads import OwnerThreads
 from app.api.routes import (
     API_PREFIX,
     answers,
@@ -85,11 +85,12 @@ def create_app(
     app.state.services = services
     app.state.runs = runs
     app.state.metrics = metrics
+    several = services.settings.api_keys == "required"
     # One page at a time: PDFium is not made for several threads.
     app.state.limiters = Limiters(
-        uploads=anyio.CapacityLimiter(16),
-        rendering=anyio.CapacityLimiter(1),
-        comparing=anyio.CapacityLimiter(2),
+        uploads=OwnerThreads(16, 12 if several else 16),
+        rendering=OwnerThreads(1, 1),
+        comparing=OwnerThreads(2, 1 if several else 2),
     )
     keys = app.state.keys = ApiKeys(services.database)
     if services.settings.api_keys == "required":

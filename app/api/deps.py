@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, cast
 
-import anyio
 from fastapi import Depends, Query, Request
 
 from app.answers import AnswerRuns
 from app.api.key_check import CALLER
 from app.api.metrics import Metrics
+from app.api.owner_threads import OwnerThreads
 from app.api_keys import ApiKeys, Caller
 from app.errors import Forbidden, Unauthorized
 from app.owners import LOCAL
@@ -25,9 +25,9 @@ from app.services import Services
 class Limiters:
     """Threads that slow work may take from the rest."""
 
-    uploads: anyio.CapacityLimiter
-    rendering: anyio.CapacityLimiter
-    comparing: anyio.CapacityLimiter
+    uploads: OwnerThreads
+    rendering: OwnerThreads
+    comparing: OwnerThreads
 
 
 @dataclass(frozen=True, slots=True)

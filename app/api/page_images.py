@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path as FilePath
 
-import anyio.to_thread
-
 from app.documents import LoadedDocument
 from app.errors import BadParameter, NotFound
 from retrieval.parse.render import render_page
@@ -38,14 +36,10 @@ def span_boxes(document: LoadedDocument, start: int, end: int, page: int) -> tup
     )
 
 
-async def render(
-    path: FilePath, number: int, boxes: Sequence[Box], scale: float, limiter: anyio.CapacityLimiter
-) -> bytes:
+def render(path: FilePath, number: int, boxes: Sequence[Box], scale: float) -> bytes:
     """A PNG of page `number`. Raises BadParameter when it would be too big."""
     try:
-        return await anyio.to_thread.run_sync(
-            render_page, path, number, boxes, scale, limiter=limiter
-        )
+        return render_page(path, number, boxes, scale)
     except ValueError as error:
         raise BadParameter(f"The page can't be drawn like this: {error}.") from error
 

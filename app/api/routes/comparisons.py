@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import anyio.to_thread
 from fastapi import APIRouter
 
 from app.api.deps import LimitersDep, OwnerDep, ServicesDep
@@ -22,5 +21,5 @@ async def create_comparison(
     """Compare two documents clause by clause. Nothing is stored."""
     old, new = asked.old_document_id, asked.new_document_id
     work = partial(compare_stored, services.library, old, new, owner=owner)
-    result = await anyio.to_thread.run_sync(work, limiter=limiters.comparing)
+    result = await limiters.comparing.run(owner, work)
     return ComparisonPublic.model_validate(result)

@@ -79,7 +79,7 @@ async def upload_document(
         name = display_name(file.name, max_chars=services.settings.max_name_chars)
         refuse_foreign(head, name)
         add = partial(services.library.add, cast("BinaryIO", file), name, owner=owner)
-        record, duplicate = await anyio.to_thread.run_sync(add, limiter=limiters.uploads)
+        record, duplicate = await limiters.uploads.run(owner, add)
     except AppError:
         metrics.observe_upload("refused")
         await file.drain()
@@ -180,7 +180,7 @@ async def get_terms(
 ) -> DocumentTermsPublic:
     """Parties, dates, term, amounts, caps, law and the other key terms, each with its place."""
     work = partial(terms_of_stored, services.library, document_id, owner=owner)
-    result = await anyio.to_thread.run_sync(work, limiter=limiters.comparing)
+    result = await limiters.comparing.run(owner, work)
     return DocumentTermsPublic.model_validate(result)
 
 
@@ -222,7 +222,8 @@ async def get_page_image(
         first, last = _span(document, start, end)
         span = partial(page_images.span_boxes, document, first, last, number)
         marked += await anyio.to_thread.run_sync(span)
-    png = await page_images.render(path, number, marked, scale, limiters.rendering)
+    draw = partial(page_images.render, path, number, marked, scale)
+    png = await limiters.rendering.run(owner, draw)
     # A browser that is given another key must not show what it kept for the one before.
     headers = {"Cache-Control": "private, max-age=3600", "Vary": "Authorization, X-API-Key"}
     return Response(png, media_type="image/png", headers=headers)
