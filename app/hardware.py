@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from app.settings import Settings
@@ -22,29 +23,49 @@ _log = logging.getLogger(__name__)
 
 LOOK_S = 2.0
 """Between two looks. A GPU under full load warms by a few degrees in that time."""
+FORGET_S = 10.0
+"""After that what the last look told counts as unknown: the thread that looks has died or hangs."""
 
 
 class HeatWatch:
     """Looks at a guard every `every_s` seconds; without one it is off, for the reason `why_off`."""
 
     def __init__(
-        self, guard: HeatGuard | None = None, *, why_off: str = "", every_s: float = LOOK_S
+        self,
+        guard: HeatGuard | None = None,
+        *,
+        why_off: str = "",
+        every_s: float = LOOK_S,
+        forget_s: float = FORGET_S,
     ) -> None:
+        """`forget_s`: without a look for so long nothing is known, and nothing is paused."""
         self.guard = guard
         self.why_off = why_off
         self._every_s = every_s
+        self._forget_s = forget_s
+        self._looked = 0.0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
     @property
     def state(self) -> HeatState:
-        """By the last look; never hot while it is off."""
-        return HeatState(hot=False) if self.guard is None else self.guard.state
+        """By the last look; never hot while it is off, or when the last look is long ago."""
+        if self.guard is None:
+            return HeatState(hot=False)
+        state, thread = self.guard.state, self._thread
+        if thread is None:
+            return state
+        age = time.monotonic() - self._looked
+        if age <= self._forget_s:
+            return state
+        why = "hangs" if thread.is_alive() else "has ended; restart the server to watch the heat"
+        problem = f"no look for {age:.0f} s: the thread {thread.name!r} {why}"
+        return HeatState(False, (), problem, state.errors)
 
     def start(self) -> None:
         """Look once and then again and again."""
         if self.guard is not None:
-            self.guard.look()
+            self._look(self.guard)
             self._thread = threading.Thread(target=self._watch, name="heat", daemon=True)
             self._thread.start()
 
@@ -56,8 +77,9 @@ class HeatWatch:
         if self.guard is not None:
             try:
                 self.guard.close()
-            except SensorError as error:
-                _log.warning("%s", error)
+            except Exception as error:
+                known = isinstance(error, SensorError)
+                _log.warning("%s", error, exc_info=None if known else error)
 
     def describe(self) -> str:
         """The temperatures with the limits, or why they are not known."""
@@ -76,7 +98,11 @@ class HeatWatch:
     def _watch(self) -> None:
         while not self._stop.wait(self._every_s):
             if self.guard is not None:
-                self.guard.look()
+                self._look(self.guard)
+
+    def _look(self, guard: HeatGuard) -> None:
+        guard.look()
+        self._looked = time.monotonic()
 
 
 def open_heat_watch(settings: Settings) -> HeatWatch:

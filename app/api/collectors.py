@@ -83,7 +83,7 @@ class HeatCollector(Collector):
         guard = self._heat.guard
         if guard is None:
             return
-        state = guard.state
+        state = self._heat.state
         degrees = GaugeMetricFamily(
             "fineprint_gpu_temperature_celsius", "By the last look.", labels=("gpu", "sensor")
         )

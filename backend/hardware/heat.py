@@ -55,6 +55,12 @@ class HeatGuard:
         except SensorError as error:
             self._state = self._after_failure(str(error))
             return self._state
+        except Exception as error:
+            # A library that fails in a way of its own fails all the same.
+            if not before.problem:
+                _log.error("the look at the temperature failed", exc_info=error)
+            self._state = self._after_failure(f"{type(error).__name__}: {error}")
+            return self._state
         if before.problem:
             _log.info("the temperature of the GPU is known again")
         self._failed_in_a_row = 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,9 +25,12 @@ class Thermometer:
         self.degrees = degrees
         self.looks = 0
         self.closed = False
+        self.fault: BaseException | None = None
 
     def temperatures(self) -> tuple[Temperature, ...]:
         self.looks += 1
+        if self.fault is not None:
+            raise self.fault
         if self.degrees is None:
             raise SensorError("a GPU answers no more: Unknown Error")
         return (Temperature("GPU-1", "NVIDIA H200", self.degrees, self.degrees - 4),)
@@ -86,6 +91,62 @@ def test_the_watch_looks_again_and_again_until_it_is_closed() -> None:
     looks = sensor.looks
     time.sleep(0.05)
     assert sensor.closed and sensor.looks == looks
+
+
+def test_a_look_that_fails_in_any_way_is_a_failed_look() -> None:
+    sensor = Thermometer(90)
+    guard = HeatGuard(sensor, pause_c=85, resume_c=75)
+    watch = HeatWatch(guard, every_s=0.01, forget_s=600)
+    watch.start()
+    assert watch.state.hot
+    sensor.fault = UnicodeDecodeError("utf8", b"x", 0, 1, "bad")
+    wait_for(lambda: not watch.state.hot)
+    assert "UnicodeDecodeError" in watch.describe() and watch.state.errors >= 3
+    sensor.fault = None
+    wait_for(lambda: watch.state.hot)
+    watch.close()
+
+
+def test_what_a_dead_thread_has_seen_is_forgotten_and_the_thread_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    sensor = Thermometer(90)
+    watch = HeatWatch(HeatGuard(sensor, pause_c=85, resume_c=75), every_s=0.01, forget_s=0.2)
+    gate = Gate(watch)
+    watch.start()
+    # The one thing that ends a thread without a word.
+    sensor.fault = SystemExit()
+    wait_for(lambda: gate.may_begin)
+    wait_for(lambda: "has ended" in watch.describe())
+    assert "'heat'" in watch.describe() and watch.state.temperatures == ()
+    watch.close()
+
+
+def test_what_was_seen_before_a_look_that_hangs_is_forgotten() -> None:
+    class Hanging(Thermometer):
+        go = threading.Event()
+
+        def temperatures(self) -> tuple[Temperature, ...]:
+            if self.looks:
+                assert self.go.wait(60)
+            return super().temperatures()
+
+    sensor = Hanging(90)
+    watch = HeatWatch(HeatGuard(sensor, pause_c=85, resume_c=75), every_s=0.01, forget_s=0.2)
+    watch.start()
+    wait_for(lambda: not watch.state.hot)
+    assert "hangs" in watch.describe()
+    sensor.go.set()
+    wait_for(lambda: watch.state.hot)
+    watch.close()
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.005)
 
 
 def test_without_a_gpu_it_is_off_and_says_why(tmp_path: Path) -> None:
