@@ -1,7 +1,8 @@
 """Whether new work may begin: questions, generations, ingestion jobs.
 
-Closed while the server stops and while a GPU is too hot. What runs already is not touched. Knows
-neither who asks nor HTTP.
+Closed while the server stops and while a GPU is too hot. What was let in before goes on,
+also questions that still wait in the line and documents that wait in the engine. Knows neither who
+asks nor HTTP.
 """
 
 from __future__ import annotations
