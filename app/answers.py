@@ -277,15 +277,17 @@ class AnswerRuns:
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def _stop(self, run: AnswerRun, reason: StopReason) -> None:
+        """What is shown stands and its worker closes the answer; where nothing is shown yet nobody
+        waits for the worker, which may be loading a document."""
         run.stop(reason)
         with self._changed:
             queued = self._waiting.remove(run)
-        if queued:
-            self._fail(run, stopped(run))
-        elif not run.finished:
+        if not queued and not run.finished:
             # The worker may be waiting for the engine, which may be reading for minutes.
             for request_id in request_ids(run.id):
                 self._engine.cancel(request_id)
+        if not run.text():
+            self._fail(run, stopped(run))
 
     def _shorten(self, run: AnswerRun) -> None:
         """Have it end with its quotes: a wording takes seconds, for which all who wait would wait
@@ -452,7 +454,7 @@ class AnswerRuns:
                 runs = tuple(self._runs.values())
             for run in runs:
                 if not run.finished and run.time_is_up:
-                    self._end_in_time(run)
+                    self._stop(run, TIMEOUT)
                 if run.finished_for() > self._keep_seconds and run.id not in self._unwritten:
                     with self._changed:
                         del self._runs[run.id]
@@ -472,10 +474,3 @@ class AnswerRuns:
             if run.deadline is not None and run.stopped_for is None and not run.finished
         ]
         return max(0.0, min([longest, *due]))
-
-    def _end_in_time(self, run: AnswerRun) -> None:
-        """At a run's deadline: what is shown stands and its worker closes the answer; where nothing
-        is shown yet nobody waits for the worker, which may be loading a document."""
-        self._stop(run, TIMEOUT)
-        if not run.text():
-            self._fail(run, stopped(run))

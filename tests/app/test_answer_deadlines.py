@@ -174,6 +174,34 @@ def test_a_document_that_loads_for_long_is_not_waited_for(make: Make) -> None:
     assert not asked.wait(0.3), "nobody wants it any more"
 
 
+@pytest.mark.parametrize("how", ["cancelled", "left", "stopping"])
+def test_one_that_is_given_up_while_a_document_loads_is_over_at_once(
+    make: Make, notebook: Notebook, how: str
+) -> None:
+    loading, go = threading.Event(), threading.Event()
+
+    def load(_: str) -> Any:
+        loading.set()
+        assert go.wait(60)
+        return SimpleNamespace(tokens=SimpleNamespace(key="k"))
+
+    runs = make(quoting, load, workers=1, grace_seconds=0.05)
+    run = runs.start(QUESTION)
+    with run.followed(lambda: None):
+        assert loading.wait(60)
+        if how == "cancelled":
+            runs.cancel(run.id)
+        elif how == "stopping":
+            runs.stop_all("server_stopping")
+    try:
+        assert run.wait(30), "its worker still loads"
+        code = "server_stopping" if how == "stopping" else "cancelled"
+        assert isinstance(run.outcome, AnswerFailed) and run.outcome.code == code
+        assert notebook.ends == {run.id: [code]} and run.events_after(0)[-1][1] is run.outcome
+    finally:
+        go.set()
+
+
 def test_an_answer_in_time_is_left_alone(make: Make, told: list[str]) -> None:
     def ask(*_: Any, **__: Any) -> Iterator[AnswerEvent]:
         yield AnswerCompleted(ANSWER)
