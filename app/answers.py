@@ -120,6 +120,7 @@ class AnswerRuns:
         self._stayers = Places(max(1, workers // STAYING_SHARE), several=several_owners)
         self._unwritten = Unwritten()
         self._changed = threading.Condition()
+        self._hurried = False
         self._closed = False
         self._threads = [
             threading.Thread(target=self._work, name=f"answers-{number}", daemon=True)
@@ -210,11 +211,16 @@ class AnswerRuns:
                 return False
             # All: the janitor waits here as well, and might be the one that is woken.
             self._changed.notify_all()
-            # Who stays is to be told what changed, which is not that others came.
-            hurried = [one for one in self._served - self._staying if self._crowded(one.owner)]
-        for one in hurried:
-            self._shorten(one)
+        self._make_room()
         return True
+
+    def _make_room(self) -> None:
+        """Shortens what is served while too many wait."""
+        with self._changed:
+            # Who stays is to be told what changed, which is not that others came.
+            crowded = [one for one in self._served - self._staying if self._crowded(one.owner)]
+        for one in crowded:
+            self._shorten(one)
 
     def _saved_run(
         self, question: Question, told: Sequence[Turn], timeout_s: float | None
@@ -257,6 +263,13 @@ class AnswerRuns:
         run = self.get(run_id, owner=owner)
         self._stop(run, CANCELLED)
         return run
+
+    def hurry(self) -> None:
+        """The server stops soon: from now on no wording goes on for which another question waits,
+        which would get nothing."""
+        with self._changed:
+            self._hurried = True
+        self._make_room()
 
     def stop_all(self, reason: StopReason) -> None:
         """Ends every run, with `reason` in its last event."""
@@ -377,10 +390,12 @@ class AnswerRuns:
             self._fail(run, stopped(run) if run.cancelled.is_set() else internal(run))
 
     def _crowded(self, owner: str) -> bool:
-        """Whether as many wait for this owner's thread as there are threads; the caller holds the
-        lock. The bundled engine then words no answer: a quote takes milliseconds and its wording
-        seconds, which all who wait would wait for. Servers elsewhere have their own limits."""
-        return self._engine.attends_pages and self._waiting.rivals(owner) >= self._workers
+        """Whether as many wait for this owner's thread as there are threads (in a hurry: whether
+        one does); the caller holds the lock. The bundled engine then words no answer: a quote takes
+        milliseconds and its wording seconds, which all who wait would wait for. Servers elsewhere
+        have their own limits."""
+        most = 1 if self._hurried else self._workers
+        return self._engine.attends_pages and self._waiting.rivals(owner) >= most
 
     def _complete(self, run: AnswerRun, answer: Answer) -> None:
         if not run.claim_end():

@@ -2,8 +2,9 @@
 SIGTERM or Ctrl-C it takes no new questions while the running ones have some time left.
 
     serving   signal: nothing new begins, /readyz says "stopping"; the port stays open to say so
-    draining  all answers are over, or `drain_s` has passed: what still runs is cancelled, with a
-              last event that says why
+    draining  answers for which questions wait are their quotes alone, that these have theirs too;
+              all are over, or `drain_s` has passed: what still runs is cancelled, with a last event
+              that says why
     closing   the port closes, the last bytes go out, the services close
 """
 
@@ -59,6 +60,7 @@ class DrainingServer(uvicorn.Server):
         self._work = work
         self._ready = ready
         self._drain_until: float | None = None
+        self._hurried = False
         self._close_at: float | None = None
         work.services.gate.warming_up()
 
@@ -78,8 +80,13 @@ class DrainingServer(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Ten times a second: whether it is time to close."""
-        if self._drain_until is not None and self._is_drained(self._drain_until):
-            self.should_exit = True
+        if self._drain_until is not None:
+            # Not in the signal's handler, which may have come while a lock was held.
+            if not self._hurried:
+                self._hurried = True
+                self._work.runs.hurry()
+            if self._is_drained(self._drain_until):
+                self.should_exit = True
         return await super().on_tick(counter)
 
     def _is_drained(self, until: float) -> bool:

@@ -440,6 +440,20 @@ def test_wording_ends_when_others_come_unless_its_answer_is_really_kept(make: Ma
     assert briefs == {False: [True] * 4, True: [False] + [True] * 3}
 
 
+@pytest.mark.parametrize("waits", [0, 1])
+def test_before_a_stop_no_wording_goes_on_for_which_another_waits(
+    make: Make, told: list[str], waits: int
+) -> None:
+    runs = make(until_cancelled, workers=2, grace_seconds=60)
+    asked = [runs.start(QUESTION) for _ in range(2)]
+    wait_for(lambda: runs.running == 2)
+    others = [runs.start(QUESTION) for _ in range(waits)]
+    assert not any(run.brief.is_set() for run in asked) and not told
+    runs.hurry()
+    assert [run.brief.is_set() for run in (*asked, *others)] == [bool(waits)] * 2 + [False] * waits
+    assert set(told) == {one for run in asked * waits for one in request_ids(run.id)}
+
+
 def test_who_is_kept_out_by_others_is_told_so(make: Make) -> None:
     runs = make(until_cancelled, workers=1, queue_limit=1, several_owners=True)
     first = runs.start(QUESTION)

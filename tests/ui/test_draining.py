@@ -166,9 +166,11 @@ class SlowToWake:
         yield TokenEvent(request.request_id, 0, 1, "a", cast("Any", finish), error=self.failure)
 
 
-def served(engine: SlowToWake, gate: Gate, ending: Ending) -> tuple[DrainingServer, socket.socket]:
+def served(
+    engine: SlowToWake, gate: Gate, ending: Ending, hurry: Callable[[], None] = lambda: None
+) -> tuple[DrainingServer, socket.socket]:
     settings = SimpleNamespace(drain_s=1.0)
-    idle = SimpleNamespace(idle=True)
+    idle = SimpleNamespace(idle=True, hurry=hurry)
     services = SimpleNamespace(engine=engine, gate=gate, settings=settings)
     work = Work(cast("Any", services), cast("Any", idle), cast("Any", idle))
     listener = socket.socket()
@@ -179,7 +181,8 @@ def served(engine: SlowToWake, gate: Gate, ending: Ending) -> tuple[DrainingServ
 
 def test_ready_only_once_the_model_has_answered(capsys: pytest.CaptureFixture[str]) -> None:
     engine, gate = SlowToWake(), Gate()
-    server, listener = served(engine, gate, Ending())
+    hurried: list[str] = []
+    server, listener = served(engine, gate, Ending(), lambda: hurried.append(gate.phase))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/docs"
@@ -188,8 +191,10 @@ def test_ready_only_once_the_model_has_answered(capsys: pytest.CaptureFixture[st
     assert gate.phase == "warming up" and "ready" not in capsys.readouterr().err
     engine.woken.set()
     wait_for(lambda: gate.phase == "serving")
+    assert not hurried
     server.handle_exit(signal.SIGTERM, None)
     thread.join(10)
+    assert hurried == ["stopping"]
     assert not thread.is_alive() and server.failure is None
     assert "It is ready." in capsys.readouterr().err
 
