@@ -75,6 +75,10 @@ _ENGLISH_NUMBER = (
     r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|eighteen|twenty"
     r"|thirty|forty|forty-five|sixty|seventy|ninety|hundred)"
 )
+CURRENCIES = (
+    "aud|cad|nzd|chf|sek|nok|dkk|jpy|sgd|inr|zar|pln|czk|krw|aed|brl|mxn|twd|myr|vnd|ils|huf"
+)
+"""Codes of currencies that are money before a figure."""
 _FACTS: dict[AskedKind, re.Pattern[str]] = {
     "duration": re.compile(
         rf"(?:\d|(?<!_)_{{2,}}+|\b{_ENGLISH_NUMBER})\)?[\s-]*(?:\(\d+\)\s*)?(?:\w+\s)?"
@@ -95,6 +99,7 @@ _FACTS: dict[AskedKind, re.Pattern[str]] = {
     ),
     "amount": re.compile(
         rf"[$€£¥￥]|\b(?:usd|eur|rmb|cny|hkd|gbp|dollars?|euros?)\b"
+        rf"|\b(?:{CURRENCIES})\s?\d"
         rf"|{_NUMBER}\s*[余多]?(?:元|圆|美元|万元|港元)|人民币|美元|\[\*+\]"
         r"|\bno (?:charge|fee|cost)\b|free of charge|免费|无偿"
     ),

@@ -56,6 +56,7 @@ _SAME_ROLE: tuple[tuple[str, ...], ...] = (
 )
 """Names of the same role; the one asked for is looked for first."""
 
+ROLES = frozenset(name for names in _SAME_ROLE for name in names)
 _UNNAMED = frozenset(("party a", "party b", "party c", "first party", "second party"))
 """Roles that tell nothing of what a party does: one without them has its parties all the same."""
 
@@ -279,15 +280,22 @@ def is_introduction(index: SearchIndex, query: Query, sentences: Sequence[Senten
 
 
 def absent_role(index: SearchIndex, query: Query, sentences: Sequence[Sentence]) -> str:
-    """The role asked for, where it is a usual one, the document names it nowhere, by none of its
-    names, and the first of the sentences does not tell the parties; else empty."""
+    """The role asked for, where the document names it nowhere, by none of its names, and the first
+    of the sentences does not tell the parties; else empty. Of a role that is no usual one
+    ("auditor") no word, nor any that begins alike ("audited"), may stand there."""
     role = asked_role(query.text)
     names = names_of(role)
-    if not any(role in same for same in _SAME_ROLE) or _UNNAMED & set(names):
+    if not role or _UNNAMED & set(names):
         return ""
     if sentences and _PARTIES_LINE.search(index.text[sentences[0].start : sentences[0].end]):
         return ""
-    return "" if _any_of(names).search(fold_width(index.text).lower()) else role
+    text = fold_width(index.text).lower()
+    if role in ROLES:
+        return "" if _any_of(names).search(text) else role
+    if not role.isascii() or index.language != "en":
+        return ""
+    begins = (word[: max(4, len(word) - 3)] for word in re.findall("[a-z]+", role))
+    return "" if any(re.search(rf"\b{begin}", text) for begin in begins) else role
 
 
 def in_front(index: SearchIndex, query: Query, ranked: Sequence[Sentence]) -> tuple[Sentence, ...]:

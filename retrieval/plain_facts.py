@@ -8,11 +8,13 @@ any other question.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from retrieval.asked import holds
 from retrieval.folding import fold_width
+from retrieval.named_sums import states_sum
 from retrieval.plain_kinds import KINDS
 from retrieval.query import Query
 from retrieval.types import Sentence
@@ -23,12 +25,20 @@ _LOOKED_AT = 5
 """Of the ranked sentences, how many may answer."""
 _SURE = 0.5
 """Likelihood from which on the first sentence stays the first."""
+_BEGINNING = re.compile(
+    r"^\W*(?:[\d.]+\s+)?[\"“](?:[\w-]+\s+)?(?:commencement|effective|start(?:ing)?|beginning)\s+date"
+    r"[\"”]\s+means\b",
+    re.IGNORECASE,
+)
+"""A definition that lawyers count to how long a contract runs, and that tells no end."""
 
 
 def answering(query: Query) -> Callable[[str], bool] | None:
     """What tells the sentences that answer a question of one of the kinds; None for any other."""
     if len(query.text) > _PLAIN_CHARS:
         return None
+    if (by_name := states_sum(query)) is not None:
+        return by_name
     asked = fold_width(query.text).strip()
     kinds = [kind for kind in KINDS if kind.asked.fullmatch(asked)]
     if not kinds:
@@ -43,11 +53,17 @@ def answering(query: Query) -> Callable[[str], bool] | None:
 
 def answering_first(text: str, query: Query, ranked: Sequence[Sentence]) -> tuple[Sentence, ...]:
     """The ranked sentences, before them the first of those that answer a question of a known kind,
-    as far as it stands among the best and the first is not sure to answer."""
+    as far as it stands among the best and the first is not sure to answer; of a sum asked for by
+    its name, the first that puts a figure to it, wherever it stands."""
     answers = answering(query)
-    if answers is None or (ranked and (ranked[0].likely or 0.0) >= _SURE):
+    by_name = states_sum(query) is not None
+    if answers is None or not ranked:
         return tuple(ranked)
-    for place, one in enumerate(ranked[:_LOOKED_AT]):
+    first = text[ranked[0].start : ranked[0].end]
+    sure = (ranked[0].likely or 0.0) >= _SURE and not _BEGINNING.match(first)
+    if sure and not by_name:
+        return tuple(ranked)
+    for place, one in enumerate(ranked if by_name else ranked[:_LOOKED_AT]):
         if answers(text[one.start : one.end]):
             if place == 0:
                 break

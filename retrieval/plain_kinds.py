@@ -168,11 +168,18 @@ KINDS = (
         rf"{_START}{_THIS}(?:\s+(?:starts?|begins?|commences?)\s+on\s+[^.;]{{3,30}}?\s+and)?"
         r"\s+(?:(?:shall|will)\s+)?(?:lasts?|runs?|continues?|(?:remains?|is)\s+in\s+force|expires?|ends?)\b"
         r"\s+(?:(?!with|by|as|without)[\w(),-]+\s+){0,6}?(?:years?|months?|[12]\d{3})\b"
-        r"(?!\s+(?:after|from|before)\s+(?!(?:the\s+)?(?:date|day|its|signature|signing|start|effective|commence)))",
+        r"(?!\s+(?:after|from|before)\s+(?!(?:the\s+)?(?:date|day|its|signature|signing|start|effective|commence)))"
+        r"|^\W*(?:[\d.]+\s+)?\"(?:(?:initial|lease|contract|subscription)\s+)?term\"\s+means\b",
         ("duration", "date"),
         _wording(
             rf"{_CONDITION}|\bconfiden|\bsecre|\bsurviv|\b(?:months?|weeks?|days?)['’]?\s+notice\b"
         ),
+    ),
+    # When something is, where the contract defines its day: "Completion Date" means ….
+    Kind(
+        _question(r"when\s+(?:is|was)\s+(?:the\s+)?(?P<thing>[a-z]+(?:\s[a-z]+)?)"),
+        r"\"THING(?:\s+(?:date|day))?\"\s+means\b",
+        ("date",),
     ),
     Kind(
         _question(
@@ -192,7 +199,7 @@ KINDS = (
         r"(?:(?:by|in|with|under|to|and|according|accordance|construed|interpreted|exclusively|the)[\s,]+){1,10}"
         r"(?:(?:substantive|internal|domestic|(?-i:[A-Z]\w+))\s+){0,3}laws?\b"
         rf"|{_START}the\s+laws?\s+of\s+[^.;]{{2,50}}?\s+(?:govern|appl(?:y|ies)\s+to)\s+{_THIS}"
-        rf"|{_START}(?-i:[A-Z][a-z]+)\s+law\s+(?:governs|applies\s+to)\s+{_THIS}",
+        rf"|{_START}(?-i:[A-Z][a-z]+)\s+law\s+(?:(?:governs|applies\s+to)\s+{_THIS}|applies\s*\.)",
     ),
     # How much a party is liable for at most.
     Kind(
@@ -203,7 +210,9 @@ KINDS = (
         ),
         rf"{_START}(?:the\s+)?(?:(?:total|aggregate|maximum|entire|overall)\s+)*"
         r"(?:liability\s+of\s+PARTY|PARTY's\s+(?:(?:total|aggregate|maximum)\s+)*liability)"
-        rf"(?:\s+(?:under|arising\s+(?:from|out\s+of)|in\s+connection\s+with)\s+{_THIS})?"
+        r"(?:\s+for\s+(?:all\s+)?claims\s+(?:under|arising\s+(?:under|from|out\s+of))\s+"
+        r"(?:the|this)\s+[\w-]+"
+        rf"|\s+(?:under|arising\s+(?:from|out\s+of)|in\s+connection\s+with)\s+{_THIS})?"
         r"\s+(?:(?:shall|is|will|in\s+any\s+event|be)\s+)*(?:limited\s+to|capped\s+at|not\s+exceed)\b",
         ("amount", "percent"),
         _wording(

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from retrieval import tokens
 from retrieval.asked import holds
+from retrieval.asked_party import own_first
 from retrieval.contents import in_contents, is_contents
 from retrieval.coverage import SAME_IDEA, coverage, unit_cover, unit_weight
 from retrieval.cue_index import SURE, CueScores
@@ -238,4 +239,5 @@ def rank_sentences(
     who stands in a role, where that is asked."""
     best = best_apart(scored(index, query, offered(index, query, hits)), limit)
     stated = stating_first(index.text, query, best)
-    return in_front(index, query, answering_first(index.text, query, stated))[:limit]
+    own = own_first(index.text, query, answering_first(index.text, query, stated))
+    return in_front(index, query, own)[:limit]

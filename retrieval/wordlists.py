@@ -20,6 +20,9 @@ def word_list(
         "abbreviations",
         "linking_english",
         "uncounted_english",
+        "sums_english",
+        "periods_english",
+        "no_name_english",
     ],  # fmt: skip
 ) -> frozenset[str]:
     """The words of one list."""

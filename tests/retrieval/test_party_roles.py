@@ -233,3 +233,15 @@ def test_a_line_to_sign_on_introduces_nobody() -> None:
 )
 def test_only_a_question_for_a_role_is_one(question: str, role: str) -> None:
     assert asked_role(question) == role
+
+
+def test_a_role_that_is_no_usual_one_is_absent_where_no_word_begins_alike() -> None:
+    text = (
+        'SHED LEASE\n\nBetween Dale Sheds Ltd (the "Landlord") and Ann Roe (the "Tenant").\n\n'
+        "1. Access. The Landlord may enter the shed to inspect it on two days' notice.\n"
+        "2. Rent. The rent is EUR 90 a month.\n"
+    )
+    audited = text + "3. Accounts. The accounts are audited by Wray & Co each year.\n"
+    query = read_question("Who is the auditor?")
+    assert absent_role(index_of(text, "en"), query, []) == "auditor"
+    assert absent_role(index_of(audited, "en"), query, []) == ""

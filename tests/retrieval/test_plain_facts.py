@@ -139,6 +139,29 @@ def test_what_is_said_of_something_else_answers_nothing(question: str) -> None:
         ("By how much can the rent go up?", "The rent goes up by 2 per cent a year.", True),
         ("By how much can the rent go up?", "The price goes up by 2 per cent a year.", False),
         ("Who owns the software?", "All software belongs to the Client.", True),
+        ("Which law applies?", "Norwegian law applies.", True),
+        ("Which law applies?", "Norwegian law applies to the Goods.", False),
+        ("When is completion?", '1.2 "Completion Date" means 15 January 2025.', True),
+        ("When is completion?", '1.2 "Closing Date" means 15 January 2025.', False),
+        ("When is completion?", "The Retention falls due a year after the Completion Date.", False),
+        ("How long does the agreement last?", '1.2 "Term" means three (3) years.', True),
+        ("How long does the agreement last?", '1.2 "Term Sheet" means that of 5 May 2023.', False),
+        (
+            "What is the cap on the Seller's liability?",
+            "The total liability of the Seller for claims under the warranties shall not exceed "
+            "GBP 9,000.",
+            True,
+        ),
+        (
+            "What is the cap on the Seller's liability?",
+            "The total liability of the Seller for claims of carriers shall not exceed GBP 9,000.",
+            False,
+        ),
+        (
+            "What is the cap on the Seller's liability?",
+            "The Seller's liability is limited to NOK 90,000.",
+            True,
+        ),
         ("Who owns the software?", "All designs belong to the Client.", False),
         (
             "What is the cap on the Buyer's liability?",
@@ -353,3 +376,29 @@ This Agreement is governed by the law of Scotland.
     index = index_of(text, "en")
     first = find_evidence(index, "What is the liability cap?").sentences[0]
     assert "100%" in text[first.start : first.end]
+
+
+@pytest.mark.parametrize(
+    "question", ["How long does the agreement last?", "When does the contract end?"]
+)
+def test_the_definition_of_the_beginning_does_not_lead_for_the_end(question: str) -> None:
+    text = """STALL LEASE
+
+Made on 3 May 2024 between Ardley Markets Limited (the "Landlord") and Joan Pell (the "Tenant").
+
+1. Definitions
+1.1 "Stall" means stall 14.
+1.2 "Term" means a period of four (4) years beginning on the Commencement Date.
+1.3 "Commencement Date" means 1 June 2024.
+
+2. Letting
+The Landlord lets the Stall to the Tenant for the Term.
+
+3. Break
+Either party may end this Lease after the first anniversary of the Commencement Date by giving not
+less than three (3) months' written notice.
+"""
+    evidence = find_evidence(index_of(text, "en"), question)
+    assert evidence.answerable
+    best = evidence.sentences[0]
+    assert "four (4) years" in text[best.start : best.end]
