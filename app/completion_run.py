@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from app.errors import AppError, Unavailable
 from app.timeline import Timeline
 from backend.types import EngineTimings, TokenEvent, Usage
 
@@ -34,7 +35,7 @@ class CompletionRun:
     """Choices that are generated side by side. Thread-safe.
 
     `arrived` is the moment (`time.perf_counter`) at which the request came in. A choice that fails
-    ends the others. `on_cancel` is called with the number of a choice that shall end.
+    ends the others and is `failure`. `on_cancel` is called with the id of a choice that shall end.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class CompletionRun:
         self.id = run_id
         self.created = int(time.time())
         self.prompts = prompts
-        self.error = ""
+        self.failure: AppError | None = None
         self.first_token_s: float | None = None
         self._arrived = arrived
         self._on_cancel = on_cancel
@@ -69,7 +70,7 @@ class CompletionRun:
     @property
     def outcome(self) -> Outcome:
         """How a finished run ended."""
-        if self.error:
+        if self.failure is not None:
             return "failed"
         ends = (item.event.finish_reason for item in self.events_after(0))
         return "cancelled" if "cancelled" in ends else "completed"
@@ -115,8 +116,16 @@ class CompletionRun:
         """Whether it was asked to end."""
         return self._cancelled
 
-    def publish(self, choice: int, event: TokenEvent) -> bool:
-        """Appends an event and wakes the followers. True: it was the last of all."""
+    def fail(self, choice: int, failure: AppError) -> bool:
+        """Ends a choice, and the others with it. True: it was the last of all."""
+        event = TokenEvent(
+            self.choice_id(choice), 0, None, "", finish_reason="error", error=failure.message
+        )
+        return self.publish(choice, event, failure)
+
+    def publish(self, choice: int, event: TokenEvent, failure: AppError | None = None) -> bool:
+        """Appends an event and wakes the followers. True: it was the last of all. `failure` is what
+        an event with an error is told as; without it the engine's own failure."""
         with self._lock:
             if self.first_token_s is None and event.token_id is not None:
                 self.first_token_s = time.perf_counter() - self._arrived
@@ -124,8 +133,9 @@ class CompletionRun:
             self._events.append(ChoiceEvent(choice, event))
             if event.finish_reason is not None:
                 self._open.discard(choice)
-            if event.finish_reason == "error" and not self.error:
-                self.error = event.error or "The engine failed."
+            if event.finish_reason == "error" and self.failure is None:
+                message = event.error or "The engine failed."
+                self.failure = failure or Unavailable(message, code="engine_error")
             over = not self._open
             if over:
                 self.timeline.note("completed")

@@ -16,15 +16,10 @@ from typing import TYPE_CHECKING
 
 from app.completion_run import CompletionRun
 from app.errors import AppError, BadRequest, TooManyQuestions, Unavailable
+from app.failures import as_app_error
 from app.waiting import Places
-from backend.errors import (
-    BackendError,
-    EngineBusy,
-    EngineClosed,
-    InvalidSampling,
-    RequestTooLarge,
-)
-from backend.types import Request, SamplingParams, TokenEvent
+from backend.errors import BackendError, EngineBusy, InvalidSampling, WindowExceeded
+from backend.types import Request, SamplingParams
 
 if TYPE_CHECKING:
     from app.engines import AnyEngine, Stream
@@ -74,8 +69,8 @@ class Completions:
         a seed, choice i of a prompt has `seed + i`. `owner`: whose turn it takes. `fill_window`:
         instead of `max_tokens` the answer may have what the model's window leaves.
 
-        Raises BadRequest (`context_length_exceeded` when it can't fit), TooManyQuestions,
-        Unavailable; then nothing is left running.
+        Raises BadRequest (`context_length_exceeded` for the model's window), TooLarge (for the
+        engine's pages and memory), TooManyQuestions, Unavailable; then nothing is left running.
         """
         self._admit_new()
         wanted = [
@@ -205,12 +200,12 @@ class Completions:
             for event in stream:
                 over = run.publish(choice, event)
         except BackendError as error:
-            over = run.publish(choice, _failure(run.choice_id(choice), str(error)))
+            over = run.fail(choice, _translated(error))
         except Exception as error:
             # Whoever waits for this choice must hear that it is over, whatever went wrong.
             logger.error("generation %s failed unexpectedly", run.id, exc_info=error)
             message = f"Something went wrong on the server. The log has the details of {run.id}."
-            over = run.publish(choice, _failure(run.choice_id(choice), message))
+            over = run.fail(choice, AppError(message, code="internal_error"))
         finally:
             with self._lock:
                 self._places.leave(owner)
@@ -233,18 +228,12 @@ def too_long(prompt: int, answer: int | None, window: int) -> BadRequest:
     )
 
 
-def _translated(error: BackendError, retry_s: int | None) -> AppError:
+def _translated(error: BackendError, retry_s: int | None = None) -> AppError:
+    """With OpenAI's codes where it has one."""
     if isinstance(error, EngineBusy):
         return TooManyQuestions(str(error), code="rate_limit_exceeded", retry_s=retry_s)
-    if isinstance(error, EngineClosed):
-        return Unavailable(str(error), code="engine_closed")
-    if isinstance(error, RequestTooLarge):
+    if isinstance(error, WindowExceeded):
         return BadRequest(str(error), code="context_length_exceeded")
     if isinstance(error, InvalidSampling):
         return BadRequest(str(error), code="invalid_value")
-    logger.error("a generation could not be started", exc_info=error)
-    return Unavailable(str(error), code="engine_error")
-
-
-def _failure(request_id: str, error: str) -> TokenEvent:
-    return TokenEvent(request_id, 0, None, "", finish_reason="error", error=error)
+    return as_app_error(error)

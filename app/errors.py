@@ -7,11 +7,13 @@ doors and a message that says what is wrong and what to do.
     ├── Forbidden           403
     ├── NotFound            404
     ├── Conflict            409  NotReady
-    ├── TooLargeUpload      413
+    ├── TooLarge            413  TooLargeUpload
     ├── UnsupportedUpload   415
     ├── EmptyUpload         422
+    ├── NotSearchable       422
     ├── TooManyQuestions    429
     ├── Unavailable         503  DatabaseBusy, AlreadyServing, ModelUnavailable, NoNewWork
+    ├── TimedOut            504
     ├── StorageFull         507
     └── Corrupted           500
 
@@ -39,7 +41,10 @@ __all__ = [
     "NoNewWork",
     "NotFound",
     "NotReady",
+    "NotSearchable",
     "StorageFull",
+    "TimedOut",
+    "TooLarge",
     "TooLargeUpload",
     "TooManyQuestions",
     "Unauthorized",
@@ -143,11 +148,17 @@ class NotReady(Conflict):
     code = "not_ready"
 
 
-class TooLargeUpload(AppError):
+class TooLarge(AppError):
+    """More than the engine's pages or memory can ever hold."""
+
+    code = "request_too_large"
+    status = 413
+
+
+class TooLargeUpload(TooLarge):
     """An upload over the size limit."""
 
     code = "upload_too_large"
-    status = 413
 
 
 class UnsupportedUpload(AppError):
@@ -155,6 +166,13 @@ class UnsupportedUpload(AppError):
 
     code = "unsupported_type"
     status = 415
+
+
+class NotSearchable(AppError):
+    """A file or a text that retrieval can do nothing with."""
+
+    code = "retrieval_error"
+    status = 422
 
 
 class TooManyQuestions(AppError):
@@ -205,6 +223,13 @@ class ModelUnavailable(Unavailable):
     """The model's file is missing or damaged, or could not be fetched."""
 
     code = "model_unavailable"
+
+
+class TimedOut(AppError):
+    """Nothing was there to show within the time that the request allows."""
+
+    code = "timeout"
+    status = 504
 
 
 class StorageFull(AppError):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 
 from backend.context_plan import ContextPlan
-from backend.errors import EngineBusy, RequestTooLarge
+from backend.errors import EngineBusy, RequestTooLarge, WindowExceeded
 from backend.types import Request
 from kvstore.types import PAGE_TOKENS
 
@@ -78,8 +78,8 @@ def check_pages(plan: ContextPlan, pool_pages: int) -> None:
 
 
 def check_request(request: Request, extra: int, max_positions: int) -> None:
-    """Raises RequestTooLarge for a prompt that is empty or all sinks, or that needs more positions
-    than the model has, together with its evidence, its answer and `extra` tokens."""
+    """Raises RequestTooLarge for a prompt that is empty or all sinks, WindowExceeded for one that
+    needs more positions than the model has, with its evidence, its answer and `extra` tokens."""
     if not request.prompt_ids:
         raise RequestTooLarge("The prompt is empty; give at least one token")
     if not 0 <= request.sink_len < len(request.prompt_ids):
@@ -90,7 +90,7 @@ def check_request(request: Request, extra: int, max_positions: int) -> None:
     evidence = sum(last - first for first, last in request.evidence)
     tokens = len(request.prompt_ids) + evidence + extra + request.sampling.max_tokens
     if tokens > max_positions:
-        raise RequestTooLarge(
+        raise WindowExceeded(
             f"The prompt, its evidence and the answer need {tokens} tokens and the model takes "
             f"{max_positions}: give less evidence or a lower max_tokens"
         )

@@ -5,6 +5,7 @@ BackendError
 ├── ChatTemplateError        the checkpoint's chat template is missing or refuses the messages
 ├── InvalidSampling          a sampling parameter is out of its range
 ├── RequestTooLarge          the request can never fit in this engine
+│   └── WindowExceeded       it has more tokens than the model's window
 ├── EngineBusy               the queue is full; try again later
 ├── OutOfMemory              a request needs more memory than is free now
 ├── UnknownDocument          no document with this key has been given to the engine
@@ -27,6 +28,7 @@ __all__ = [
     "RequestTooLarge",
     "SensorError",
     "UnknownDocument",
+    "WindowExceeded",
 ]
 
 
@@ -54,6 +56,10 @@ class InvalidSampling(BackendError):
 
 class RequestTooLarge(BackendError):
     """The request needs more tokens or pages than the engine can ever give it."""
+
+
+class WindowExceeded(RequestTooLarge):
+    """Prompt, evidence and answer have more tokens than the model's window."""
 
 
 class EngineBusy(BackendError):

@@ -21,7 +21,7 @@ from openai.types.completion_usage import CompletionUsage
 
 from app.remote.line import Line
 from app.remote.servers import Server, Servers, said
-from backend.errors import BackendError, EngineBusy, InvalidSampling, RequestTooLarge
+from backend.errors import BackendError, EngineBusy, InvalidSampling, WindowExceeded
 from backend.types import (
     EngineTimings,
     FinishReason,
@@ -61,7 +61,7 @@ class RemoteStream(Iterator[TokenEvent]):
 
     def __next__(self) -> TokenEvent:
         """Waits for the next event. Raises EngineBusy when every server is at its limit,
-        RequestTooLarge when the prompt is longer than the model takes, BackendError otherwise."""
+        WindowExceeded when the prompt is longer than the model takes, BackendError otherwise."""
         if self.over:
             raise StopIteration
         if self._asking is None and not self._cancelled.is_set():
@@ -274,7 +274,7 @@ def _check(sampling: SamplingParams) -> None:
 def _refused(error: openai.BadRequestError) -> BackendError:
     text = str(error).lower()
     if "context" in text and ("length" in text or "window" in text or "exceed" in text):
-        return RequestTooLarge(
+        return WindowExceeded(
             f"The model server takes no prompt as long as this one: {said(error)} "
             "Lower FINEPRINT_REMOTE_EVIDENCE_TOKENS."
         )

@@ -46,9 +46,9 @@ def _has_begun(run: CompletionRun) -> bool:
 
 
 def _raise_failure(run: CompletionRun) -> None:
-    """Unavailable when a choice failed, or was ended by the server's stopping."""
-    if run.error:
-        raise Unavailable(run.error, code="engine_error")
+    """Raises what a choice failed by; Unavailable when the server's stopping ended it."""
+    if run.failure is not None:
+        raise run.failure
     if run.cancelled and run.finished and run.outcome == "cancelled":
         raise Unavailable("The server is stopping. Try again when it is back.")
 
@@ -74,4 +74,5 @@ async def _chunks(reply: Reply, stopping: anyio.Event) -> AsyncIterator[Chunk]:
 
 
 def _failure(run: CompletionRun) -> Chunk:
-    return error_body(503, "engine_error", run.error) if run.error else STOPPING
+    failed = run.failure
+    return STOPPING if failed is None else error_body(failed.status, failed.code, failed.message)

@@ -15,7 +15,14 @@ from app.completions import Completions
 from app.errors import BadRequest, TooManyQuestions, Unavailable
 from app.generation_prompt import GenerationPrompt
 from app.waiting import Places
-from backend.errors import EngineBusy, EngineClosed
+from backend.errors import (
+    BackendError,
+    EngineBusy,
+    EngineClosed,
+    OutOfMemory,
+    RequestTooLarge,
+    WindowExceeded,
+)
 from backend.types import Request, SamplingParams
 
 TEXT = "The Supplier shall deliver"
@@ -232,6 +239,50 @@ def test_a_failure_before_the_first_token_is_a_status(
     reply = complete(stream=stream, n=2)
     assert reply.status_code == 503
     assert reply.json()["error"]["code"] == "engine_error"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("late", [False, True], ids=["refused", "first event"])
+@pytest.mark.parametrize(
+    ("raised", "status", "code"),
+    [
+        (RequestTooLarge("It needs more pages than there are."), 413, "request_too_large"),
+        (WindowExceeded("Longer than the window."), 400, "context_length_exceeded"),
+        (EngineBusy("Every model server is at its limit."), 429, "rate_limit_exceeded"),
+        (EngineClosed("It is closed."), 503, "engine_closed"),
+        (OutOfMemory("Too little memory now."), 503, "engine_error"),
+    ],
+)
+def test_a_failure_keeps_its_kind_whenever_it_comes(
+    complete: Any,
+    tiny_engine: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    raised: BackendError,
+    late: bool,
+    status: int,
+    code: str,
+    stream: bool,
+) -> None:
+    class Failing:
+        def __iter__(self) -> Any:
+            return self
+
+        def __next__(self) -> Any:
+            raise raised
+
+        def close(self) -> None:
+            """Nothing is open."""
+
+    def generate(_: Request) -> Failing:
+        if late:
+            return Failing()
+        raise raised
+
+    monkeypatch.setattr(tiny_engine, "generate", generate)
+    reply = complete(stream=stream)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (status, code)
+    assert ("retry-after" in reply.headers) == (status in (429, 503))
+    assert reply.json()["error"]["message"] == str(raised)
 
 
 def test_a_failure_in_mid_stream_is_the_last_event(

@@ -20,7 +20,7 @@ from backend.errors import (
     EngineBusy,
     EngineClosed,
     InvalidSampling,
-    RequestTooLarge,
+    WindowExceeded,
 )
 from backend.types import DocumentTokens, Request, SamplingParams
 
@@ -137,7 +137,7 @@ def test_what_the_server_refuses_is_not_tried_elsewhere(
 ) -> None:
     first, second = model_server(), model_server()
     first.statuses = [(400, {}, "This model's maximum context length is 4096 tokens")]
-    with pytest.raises(RequestTooLarge, match="REMOTE_EVIDENCE_TOKENS"):
+    with pytest.raises(WindowExceeded, match="REMOTE_EVIDENCE_TOKENS"):
         list(opened(first.url, second.url).generate(asked()))
     assert not second.bodies
     first.statuses = [(400, {}, "unknown parameter")]
