@@ -25,7 +25,8 @@ POLL_S = 0.1
 TOLD_EVERY_S = 1.0
 """How often the progress of reading is told while somebody waits for its end."""
 STALLED_S = 120.0
-"""Without any progress for so long nobody is kept waiting."""
+"""Without any progress for so long nobody is kept waiting, nor for an engine that is at one step or
+at rest for so long. While it is at other work, a document waits for its turn or for room."""
 
 _DELETED = DocumentWarning(
     "document_deleted",
@@ -75,7 +76,7 @@ def wait_until_read(
         if any_deleted(documents):
             break
         seen = latest
-        if seen != before:
+        if seen != before or _awaits_its_turn(engine, documents):
             moved_at = now
         if seen != told and (now - told_at >= TOLD_EVERY_S or is_whole(seen)):
             told, told_at = seen, now
@@ -96,6 +97,14 @@ def _under_way(engine: AnyEngine, documents: Sequence[LoadedDocument]) -> bool:
         if progress is not None and progress.status in ("queued", "reading") and not on_demand:
             return True
     return False
+
+
+def _awaits_its_turn(engine: AnyEngine, documents: Sequence[LoadedDocument]) -> bool:
+    """Whether reading has not begun because the engine is at something else."""
+    found = [engine.progress(document.tokens.key) for document in documents]
+    states = {progress.status for progress in found if progress is not None}
+    begun = "reading" in states or "queued" not in states
+    return not begun and 0 < engine.step_seconds < STALLED_S
 
 
 def settle(

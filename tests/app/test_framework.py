@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -319,6 +320,45 @@ def test_nobody_waits_for_what_does_not_move_or_is_never_read(
     monkeypatch.setattr(framework, "STALLED_S", 3600.0)
     on_demand = loaded(FIRST, DocumentWarning("read_on_demand", "Not read ahead."))
     assert list(waited(on_demand)) == []
+
+
+class Behind(ReadingEngine):
+    """Begins with a document when it has read another one, which takes `looks_before` looks and
+    `step_seconds` a step."""
+
+    def __init__(self, looks_before: int, step_seconds: float) -> None:
+        super().__init__(share=0.0)
+        self.looks_before, self.step_seconds = looks_before, step_seconds
+
+    def progress(self, key: str) -> ReadProgress:
+        if self.looks < self.looks_before:
+            self.looks += 1
+            return ReadProgress(key, 0, TOKENS, 0, "queued")
+        return super().progress(key)
+
+
+def test_a_document_that_waits_for_another_ones_reading_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = iter(range(10**6))
+    # Every look at the clock finds a second passed.
+    monkeypatch.setattr(framework, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    monkeypatch.setattr(framework, "STALLED_S", 20.0)
+    events = answer_of(cast("Any", Behind(looks_before=400, step_seconds=0.4)), loaded(FIRST))
+    assert next(clock) > 80, "it waited longer than for what stands still"
+    assert only(events, AnswerConfirmed)
+    assert events[-1].answer.status == "answered"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("step_seconds", [0.0, 300.0], ids=["at rest", "hangs"])
+def test_nobody_waits_for_an_engine_that_does_nothing(
+    monkeypatch: pytest.MonkeyPatch, step_seconds: float
+) -> None:
+    clock = iter(range(10**6))
+    monkeypatch.setattr(framework, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    monkeypatch.setattr(framework, "STALLED_S", 20.0)
+    engine = cast("Any", Behind(looks_before=10**6, step_seconds=step_seconds))
+    assert list(wait_until_read(engine, [loaded(FIRST)], threading.Event())) == []
 
 
 @pytest.mark.parametrize(
