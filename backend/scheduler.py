@@ -5,8 +5,9 @@ whoever waits can count on, whatever else is asked (tests/backend/test_scheduler
 
 - An answer: between two of its decoding steps there is at most one other step.
 - A question (`backend.line`), once it is its turn: before each of its steps at most `DECODE_BURST`
-  tokens are decoded, all running answers together, or one decoding step if that makes more; and one
-  group of blocks is read in `READING_TURN` steps. Its blocks are read before any other reading.
+  tokens are decoded, all running answers together, or one decoding step if that makes more. Once in
+  `READING_TURN` steps a group of blocks is read besides, and after it the answers have one decoding
+  step more. Its blocks are read before any other reading.
 - An owner's first question: its turn comes with the next step for questions, however many
   questions of others wait. Later, owners who wait are served the same number of tokens, give or
   take a step.

@@ -188,6 +188,30 @@ def test_a_question_waits_for_few_tokens_of_others_answers(running: int) -> None
     assert steps <= max(DECODE_BURST // running, 1) + 1
 
 
+@pytest.mark.parametrize("reading", [False, True])
+@pytest.mark.parametrize("running", [1, 5, 25, 31, 32, 50])
+def test_a_group_of_blocks_costs_a_question_one_decoding_step(running: int, reading: bool) -> None:
+    scheduler = Scheduler(CHUNK)
+    add(scheduler, *(Question(left=10**6) for _ in range(running)))
+    while scheduler.waiting or any(one.prompt_left for one in scheduler.sequences()):
+        step(scheduler)
+    if reading:
+        scheduler.add_reading(document(blocks=10**4))
+    decoded, groups, most = 0, 0, [0, 0]
+    for _ in range(60 * READING_TURN):
+        if not scheduler.waiting:
+            add(scheduler, Question(left=1, prompt_left=CHUNK))
+        batch = step(scheduler)
+        decoded += len(batch.sequences) if isinstance(batch, Decode) else 0
+        groups += is_reading(batch)
+        if asker_of(batch) is not None:
+            most[groups] = max(most[groups], decoded)
+            decoded = groups = 0
+    # One that was just asked has its token with them.
+    assert most[0] <= max(DECODE_BURST, running + 1)
+    assert bool(most[1]) is reading and most[1] <= max(DECODE_BURST, running + 1) + running + 1
+
+
 @pytest.mark.parametrize("running", [1, 16, 50])
 def test_answers_go_on_beside_questions_and_documents(running: int) -> None:
     scheduler = Scheduler(CHUNK)
@@ -362,6 +386,7 @@ class Watch:
     def __init__(self, scheduler: Scheduler) -> None:
         self.scheduler = scheduler
         self.without_decode = self.decoded = self.groups = self.without_group = 0
+        self.largest = 0
         self.since_first: dict[tuple[str, str], int] = {}
         self.others: dict[tuple[str, str], int] = {}
         self.seen: set[tuple[str, str]] = set()
@@ -392,11 +417,13 @@ class Watch:
         assert self.without_decode <= 1, "an answer waits for two steps"
 
         if question is not None or not pending:
-            self.decoded = self.groups = 0
+            self.decoded = self.groups = self.largest = 0
         else:
             self.decoded += len(running) if decode else 0
+            self.largest = max(self.largest, len(running))
             self.groups += reading
-        assert self.decoded <= max(DECODE_BURST, len(running)) + len(running)
+        beside = self.largest if self.groups else 0
+        assert self.decoded <= max(DECODE_BURST, self.largest) + beside
         assert self.groups <= 1, "a question waits for two groups"
 
         self.without_group = self.without_group + 1 if unread and not reading else 0
