@@ -62,6 +62,7 @@ clean: ## remove .venv and the tools' caches; the data folder stays
 $(RUNTIME): $(INPUTS)
 	@test -n "$(PYTHON)" || { echo "no python3 found: install Python 3.11 or name one with PYTHON=" >&2; exit 1; }
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than 3.11: name a newer one with PYTHON=" >&2; exit 1; }
+	@echo "installing torch and the other packages into .venv: one to four minutes, longer where they are far away"
 	test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
 	$(INSTALL) --upgrade pip
 	sh scripts/install_torch.sh $(BIN)/python $(TORCH)
