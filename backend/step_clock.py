@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from array import array
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 
 import torch
 
@@ -27,7 +29,8 @@ from backend.step_watch import StepLeft
 BOUNDS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 """Upper bounds of the histograms."""
 KEPT = 512
-"""Requests whose steps are remembered; the oldest is forgotten first."""
+"""Requests whose steps are remembered; of those that are over the oldest is forgotten first, those
+that go on are not."""
 MOST_RANGES = 256
 MOST_TOKENS = 4096
 """Of one request; what comes after them is counted in the histograms only."""
@@ -141,10 +144,18 @@ class StepClock:
         request_id = request.request.request_id
         steps = self._requests.get(request_id)
         if steps is None:
-            steps = self._requests[request_id] = _Steps(request_id)
-            if len(self._requests) > KEPT:
-                del self._requests[next(iter(self._requests))]
+            self._make_room()
+            steps = self._requests[request_id] = _Steps(request)
+        elif steps.request() is not request:
+            steps.request = weakref.ref(request)
         return steps
+
+    def _make_room(self) -> None:
+        surplus = len(self._requests) - KEPT + 1
+        if surplus > 0:
+            over = (request_id for request_id, steps in self._requests.items() if steps.over)
+            for request_id in tuple(islice(over, surplus)):
+                del self._requests[request_id]
 
 
 class _Steps:
@@ -152,16 +163,24 @@ class _Steps:
     that."""
 
     __slots__ = (
-        "admitted", "first_read", "generated", "last_token", "ranges", "read_done", "request_id",
-        "tokens",
+        "admitted", "first_read", "generated", "last_token", "ranges", "read_done", "request",
+        "request_id", "tokens",
     )  # fmt: skip
 
-    def __init__(self, request_id: str) -> None:
-        self.request_id = request_id
+    def __init__(self, request: Request) -> None:
+        self.request_id = request.request.request_id
+        # Weak: the clock keeps nobody's tokens.
+        self.request = weakref.ref(request)
         self.first_read = self.read_done = self.admitted = self.last_token = 0.0
         self.generated = 0
         self.ranges: list[StepRange] = []
         self.tokens = array("d")
+
+    @property
+    def over(self) -> bool:
+        """Nothing happens to it any more, unless it is made again."""
+        request = self.request()
+        return request is None or request.finished
 
     def read_begun(self, now: float) -> None:
         self.first_read = self.first_read or now

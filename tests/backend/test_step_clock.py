@@ -36,6 +36,7 @@ class Asked:
     def __init__(self, request_id: str) -> None:
         self.request = Request(request_id, (1,))
         self.tokens: list[int] = []
+        self.finished = False
 
 
 def run(clock: StepClock, batch: Any, *answering: Asked) -> None:
@@ -164,6 +165,35 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (len(steps.ranges), len(steps.tokens)) == (5, 4)
     assert dict(steps.marks)["last_token"] > steps.tokens[-1]
     assert sum(clock.times().steps["decode"].counts) == 40
+
+
+def test_a_request_that_goes_on_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(step_clock, "KEPT", 3)
+    clock, long, others = StepClock(torch.device("cpu")), Asked("long"), []
+    run(clock, Decode((cast(Any, long),)), long)
+    for number in range(8):
+        # Half of them are held by somebody, as those whose events are not all taken.
+        others.append(Asked(str(number)))
+        run(clock, Decode((cast(Any, others[-1]),)), others[-1])
+        others[-1].finished = True
+        if number % 2:
+            others.pop()
+    run(clock, Decode((cast(Any, long),)), long)
+    assert len(known(clock, "long").tokens) == 2
+    assert [clock.of(str(number)) is None for number in range(8)] == [True] * 6 + [False] * 2
+    long.finished = True
+    run(clock, Decode((cast(Any, Asked("new")),)))
+    assert clock.of("long") is None, "the oldest of those that are over"
+    # More than are kept go on: none of them is forgotten.
+    live = [Asked(f"live {number}") for number in range(5)]
+    for _ in range(2):
+        for one in live:
+            run(clock, Decode((cast(Any, one),)), one)
+    assert [len(known(clock, f"live {number}").tokens) for number in range(5)] == [2] * 5
+    for one in live:
+        one.finished = True
+    run(clock, Decode((cast(Any, Asked("last")),)))
+    assert len(clock._requests) == 3
 
 
 def test_durations_are_counted_by_their_upper_bound() -> None:
