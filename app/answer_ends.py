@@ -7,31 +7,28 @@ import dataclasses
 import time
 
 from app.answer_run import CANCELLED, TIMEOUT, AnswerRun
-from app.errors import AppError
+from app.errors import Conflict, TimedOut, Unavailable
 from app.events import AnswerFailed
 from app.types import Answer
-from backend.errors import BackendError, EngineBusy, EngineClosed, RequestTooLarge
-from retrieval.errors import ParseError, RetrievalError
-
-_ENGINE_CODES: dict[type[BackendError], str] = {
-    EngineBusy: "engine_busy",
-    EngineClosed: "engine_closed",
-    RequestTooLarge: "request_too_large",
-}
 
 
 def stopped(run: AnswerRun) -> AnswerFailed:
     """The last event of a run that was stopped before it had an answer."""
     reason = run.stopped_for or CANCELLED
     if reason == TIMEOUT:
-        return AnswerFailed(
-            reason,
-            f"There was no answer within {run.timeout_s:g} seconds. Allow more time (timeout_s), "
-            "or ask again when less is going on.",
-        )
+        return AnswerFailed.of(no_answer_within(run.timeout_s or 0.0))
     if reason == CANCELLED:
-        return AnswerFailed(reason, "The answer was cancelled.")
-    return AnswerFailed(reason, "The server is stopping. Ask again when it is back.")
+        return AnswerFailed.of(Conflict("The answer was cancelled.", code=reason))
+    stopping = "The server is stopping. Ask again when it is back."
+    return AnswerFailed.of(Unavailable(stopping, code=reason))
+
+
+def no_answer_within(seconds: float) -> TimedOut:
+    """The error of a request for which nothing was there in time."""
+    return TimedOut(
+        f"There was no answer within {seconds:g} seconds. Allow more time (timeout_s), or ask "
+        "again when less is going on."
+    )
 
 
 def as_stopped(answer: Answer, run: AnswerRun) -> Answer:
@@ -50,15 +47,6 @@ def internal(run: AnswerRun) -> AnswerFailed:
         "internal_error",
         f"Something went wrong on the server. The log has the details of {run.id}.",
     )
-
-
-def code_of(error: AppError | RetrievalError | BackendError) -> str:
-    """The code under which an error is told."""
-    if isinstance(error, AppError | ParseError):
-        return error.code
-    if isinstance(error, BackendError):
-        return _ENGINE_CODES.get(type(error), "engine_error")
-    return "retrieval_error"
 
 
 def since(start: float) -> float:

@@ -18,13 +18,14 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from app.answer_ends import as_stopped, code_of, internal, since, stopped, with_waiting
+from app.answer_ends import as_stopped, internal, since, stopped, with_waiting
 from app.answer_run import CANCELLED, TIMEOUT, AnswerRun, StopReason
 from app.attempts import request_ids
 from app.conversations import Conversations
 from app.documents import LoadedDocument
 from app.errors import AppError, NoNewWork, NotFound, TooManyQuestions
 from app.events import AnswerCompleted, AnswerEvent, AnswerFailed
+from app.failures import as_app_error
 from app.framework import will_be_read
 from app.gate import STOPPING
 from app.pace import Stopped
@@ -381,7 +382,7 @@ class AnswerRuns:
         except Stopped:
             self._fail(run, stopped(run))
         except (AppError, RetrievalError, BackendError) as error:
-            self._fail(run, AnswerFailed(code_of(error), str(error)))
+            self._fail(run, AnswerFailed.of(as_app_error(error)))
         except Exception as error:
             # A worker must outlive any fault; the reader gets the id under which it is logged.
             logger.error("answer %s failed unexpectedly", run.id, exc_info=error)

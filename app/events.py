@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from app.errors import AppError
 from app.types import Answer, AnswerStatus, Check, Citation, Coverage
 from retrieval.types import Language
 
@@ -105,11 +106,18 @@ class AnswerCompleted:
 
 @dataclass(frozen=True, slots=True)
 class AnswerFailed:
-    """The last event when no answer could be made. `code` is stable, `message` is for people."""
+    """The last event when no answer could be made. `code` is stable, `message` is for people,
+    `status` for the doors (see `app.errors`)."""
 
     code: str
     message: str
+    status: int = 500
     type: Literal["error"] = field(default="error", init=False)
+
+    @classmethod
+    def of(cls, error: AppError) -> AnswerFailed:
+        """The end of an answer that failed so."""
+        return cls(error.code, error.message, error.status)
 
 
 AnswerEvent = (

@@ -1,7 +1,7 @@
 """Every error as RFC 9457 `application/problem+json` with a code and the request's id.
 
-Knows how foreign errors (router, validation, retrieval, engine) map to HTTP; the words of our own
-errors come with them.
+Knows how the errors of router and validation map to HTTP; words, code and status of our own come
+with them.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from app.errors import AppError, NoNewWork, TooManyQuestions
+from app.events import AnswerFailed
+from app.failures import as_app_error
 from app.request_id import current_request_id
-from backend.errors import BackendError, EngineBusy, RequestTooLarge
-from retrieval.errors import ParseError, RetrievalError
+from backend.errors import BackendError
+from retrieval.errors import RetrievalError
 
 logger = logging.getLogger(__name__)
 
@@ -28,19 +30,6 @@ MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 5
 """Where nothing better is known."""
 _ROUTER_CODES = {400: "bad_json", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
-_ANSWER_STATUS = {
-    "cancelled": 409,
-    "timeout": 504,
-    "not_found": 404,
-    "not_ready": 409,
-    "request_too_large": 413,
-    "bad_question": 422,
-    "engine_busy": 429,
-    "engine_closed": 503,
-    "server_stopping": 503,
-    "database_busy": 503,
-    "storage_full": 507,
-}
 _WHOLE_BODY = "Send a JSON object with Content-Type: application/json"
 _ROUTER_DETAILS = {
     400: "The request body can't be read as JSON in UTF-8.",
@@ -83,22 +72,16 @@ def problem_body(
     }
 
 
-def answer_problem(code: str, message: str) -> Problem:
-    """The problem of an answer that failed in its worker, where only code and words are left."""
-    status = answer_status(code)
-    return Problem(status, code, message, headers=_retry(status))
-
-
-def answer_status(code: str) -> int:
-    """The HTTP status of an answer that failed in its worker."""
-    return _ANSWER_STATUS.get(code, 500)
+def answer_problem(failed: AnswerFailed) -> Problem:
+    """The problem of an answer that failed in its worker."""
+    return Problem(failed.status, failed.code, failed.message, headers=_retry(failed.status))
 
 
 def install(app: FastAPI) -> None:
     """Registers the handlers; unexpected errors are caught further out, by the request layer."""
     app.add_exception_handler(AppError, _app_error)
-    app.add_exception_handler(RetrievalError, _retrieval_error)
-    app.add_exception_handler(BackendError, _backend_error)
+    app.add_exception_handler(RetrievalError, _lower_error)
+    app.add_exception_handler(BackendError, _lower_error)
     app.add_exception_handler(HTTPException, _http_exception)
     app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(ClientDisconnect, _client_left)
@@ -128,18 +111,9 @@ async def _app_error(_: Request, error: Exception) -> Problem:
     return app_problem(error)
 
 
-async def _retrieval_error(_: Request, error: Exception) -> Problem:
-    code = error.code if isinstance(error, ParseError) else "retrieval_error"
-    return Problem(422, code, str(error))
-
-
-async def _backend_error(_: Request, error: Exception) -> Problem:
-    if isinstance(error, RequestTooLarge):
-        return Problem(413, "request_too_large", str(error))
-    if isinstance(error, EngineBusy):
-        return Problem(429, "engine_busy", str(error), headers=_retry(429))
-    logger.error("request %s: %s", current_request_id(), error, exc_info=error)
-    return Problem(503, "engine_error", str(error), headers=_retry(503))
+async def _lower_error(_: Request, error: Exception) -> Problem:
+    assert isinstance(error, RetrievalError | BackendError)
+    return app_problem(as_app_error(error))
 
 
 async def _http_exception(_: Request, error: Exception) -> Problem:

@@ -16,6 +16,7 @@ from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import JSONResponse
 
+from app.answer_ends import stopped
 from app.answer_run import CANCELLED, AnswerRun
 from app.answers import AnswerRuns
 from app.api.following import ready_or_left, turns
@@ -24,15 +25,15 @@ from app.api.openai.envelope import error_body
 from app.api.openai.replies import usage_body
 from app.api.openai.requests import ChatMessage, ChatRequest
 from app.api.openai.served_model import ServedModel
-from app.api.problems import Problem, answer_problem, answer_status
+from app.api.problems import Problem, answer_problem
 from app.api.schemas.answers import CitationPublic, CoveragePublic, TimingsPublic
 from app.errors import BadRequest
 from app.events import AnswerCompleted, AnswerDelta, AnswerEvent, AnswerFailed
-from app.phrasing import CUT
 from app.questions import check_question
 from app.services import Services
 from app.types import Answer, Turn
 
+_WHOLE = ("quote", "stop", "repetition")
 _NOT_HERE = ("ignore_eos", "logprobs", "min_tokens", "stop")
 
 
@@ -62,7 +63,7 @@ async def answer_documents(
         leave()
         raise
     if isinstance(failed := run.outcome, AnswerFailed) and not run.text():
-        return answer_problem(failed.code, failed.message)
+        return answer_problem(failed)
     return ChunkStream(lambda stopping: _chunks(reply, stopping), leave)
 
 
@@ -119,8 +120,8 @@ async def _whole(reply: _Reply, request: Request, leave: Callable[[], None]) -> 
     if isinstance(outcome, AnswerCompleted) and run.state != CANCELLED:
         return JSONResponse(reply.whole(outcome.answer))
     if isinstance(outcome, AnswerFailed):
-        return answer_problem(outcome.code, outcome.message)
-    return answer_problem(CANCELLED, "The answer was cancelled.")
+        return answer_problem(outcome)
+    return answer_problem(stopped(run))
 
 
 async def _chunks(reply: _Reply, stopping: anyio.Event) -> AsyncIterator[Chunk]:
@@ -130,7 +131,7 @@ async def _chunks(reply: _Reply, stopping: anyio.Event) -> AsyncIterator[Chunk]:
             for event_id, event in reply.run.events_after(told):
                 told = event_id
                 if isinstance(event, AnswerFailed):
-                    yield error_body(answer_status(event.code), event.code, event.message)
+                    yield error_body(event.status, event.code, event.message)
                     return
                 for chunk in reply.chunks(event):
                     yield chunk
@@ -238,4 +239,5 @@ def _usage(answer: Answer) -> dict[str, Any]:
 
 
 def _finish_reason(answer: Answer) -> str:
-    return "length" if answer.finish_reason in ("length", CUT) else "stop"
+    """`stop` for whole answers alone: who takes a cut one for whole misses what was to come."""
+    return "stop" if answer.finish_reason in _WHOLE else "length"

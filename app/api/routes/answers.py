@@ -51,7 +51,7 @@ async def create_answer(
         await run_in_threadpool(runs.cancel, run.id)
     outcome = run.outcome
     if isinstance(outcome, AnswerFailed):
-        return problems.answer_problem(outcome.code, outcome.message)
+        return problems.answer_problem(outcome)
     return JSONResponse(AnswerPublic.of(run).model_dump(mode="json"))
 
 

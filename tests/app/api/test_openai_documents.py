@@ -39,6 +39,33 @@ def stream_of(reply: Any) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines[:-1]]
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("quote", "stop"),
+        ("stop", "stop"),
+        ("repetition", "stop"),
+        ("length", "length"),
+        ("cut", "length"),
+        ("timeout", "length"),
+        ("server_stopping", "length"),
+        ("cancelled", "length"),
+        ("error", "length"),
+    ],
+)
+def test_only_a_whole_answer_ends_with_stop(
+    ask: Any, asker: Any, reason: str, told: str, stream: bool
+) -> None:
+    asker.change = lambda answer: dataclasses.replace(answer, finish_reason=reason)
+    reply = ask(stream=stream)
+    if reason == "cancelled" and not stream:
+        assert (reply.status_code, reply.json()["error"]["code"]) == (409, "cancelled")
+        return
+    last = stream_of(reply)[-1] if stream else reply.json()
+    assert last["choices"][0]["finish_reason"] == told
+
+
 def test_an_answer_with_its_citations(client: TestClient, ask: Any) -> None:
     body = ask().json()
     choice = body["choices"][0]

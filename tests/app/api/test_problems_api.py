@@ -11,7 +11,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.api.middleware import BODY_LIMIT
-from app.errors import AppError
+from app.errors import AppError, Conflict, Corrupted, NotFound, Unavailable
+from backend.errors import BackendError, EngineBusy, EngineClosed, WindowExceeded
+from retrieval.errors import RetrievalError
 
 DOCUMENTATION = Path(__file__).parents[3] / "docs" / "api.md"
 OF_COMMANDS = {"already_serving", "bad_settings", "unknown_model", "internal"}
@@ -67,6 +69,47 @@ def test_errors_are_problems(
     assert problem["status"] == status
     assert problem["request_id"] == reply.headers["x-request-id"] == "trace-7"
     assert problem["title"] and problem["detail"]
+
+
+FAILURES = [
+    (Conflict("Its ingestion failed.", code="document_failed"), 409, "document_failed"),
+    (Conflict("It was cancelled.", code="document_cancelled"), 409, "document_cancelled"),
+    (NotFound("It was deleted."), 404, "not_found"),
+    (Unavailable("Not now."), 503, "unavailable"),
+    (Corrupted("Its record differs."), 500, "corrupted"),
+    (BackendError("The device is lost."), 503, "engine_error"),
+    (EngineBusy("Too many wait."), 429, "engine_busy"),
+    (EngineClosed("It is closed."), 503, "engine_closed"),
+    (WindowExceeded("Longer than the window."), 413, "request_too_large"),
+    (RetrievalError("No such index."), 422, "retrieval_error"),
+]
+
+
+@pytest.mark.parametrize(("error", "status", "code"), FAILURES, ids=[code for *_, code in FAILURES])
+def test_what_fails_in_a_worker_has_the_status_of_what_fails_at_once(
+    client: TestClient,
+    services: Any,
+    upload: Any,
+    asker: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    status: int,
+    code: str,
+) -> None:
+    document = upload()["id"]
+    asker.fails = error
+    question = {"question": "Price?", "document_ids": [document]}
+    later = client.post("/api/v1/answers", json=question)
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(services.library, "get", fail)
+    at_once = client.get(f"/api/v1/documents/{document}")
+    for reply in (later, at_once):
+        assert (reply.status_code, reply.json()["code"]) == (status, code)
+        assert reply.json()["detail"] == str(error)
+        assert ("retry-after" in reply.headers) == (status in (429, 503))
 
 
 def test_wrong_method_names_the_right_ones(client: TestClient) -> None:
