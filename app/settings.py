@@ -153,7 +153,8 @@ class Settings(BaseSettings):
     """Tokens of a block that later blocks see when reading is chained."""
 
     ingest_workers: int = Field(default=2, ge=1, le=64)
-    """Documents parsed and indexed at the same time in this process."""
+    """Documents parsed and indexed at the same time in this process; beside them up to two more
+    that are short."""
     ingest_attempts: int = Field(default=3, ge=1)
     """Starts of one job before it fails as `interrupted`."""
     heartbeat_s: float = Field(default=5.0, gt=0)
