@@ -16,6 +16,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import select
+from sqlalchemy.exc import NoResultFound
 
 from app.db.models import DocumentRow, VersionRow
 from app.db.session import Database
@@ -65,7 +66,7 @@ class StoredTexts:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lock = threading.Lock()
-        self._known: dict[str, dict[int, _Signature | None]] = {}
+        self._owners: dict[str, _Known] = {}
 
     def find(self, prompt: str, owner: str) -> StoredText | None:
         """The longest document of this owner whose whole text stands in the prompt, at its first
@@ -90,17 +91,40 @@ class StoredTexts:
             .where(DocumentRow.owner == owner, VersionRow.indexed)
             .order_by(DocumentRow.created_at, VersionRow.id)
         )
-        with self._lock, self._database.read() as session:
-            rows = session.execute(query).all()
-            known = self._known.get(owner, {})
-            now = {
-                version: known[version]
-                if version in known
-                else _signature(document, text_of(session, version))
-                for version, document in rows
-            }
-            self._known[owner] = now
-        return [one for one in now.values() if one is not None]
+        with self._lock:
+            own = self._owners.setdefault(owner, _Known())
+        # Others' prompts don't wait for this owner's texts; two prompts of one owner read them
+        # once. The database is left before a text is hashed.
+        with own.lock:
+            with self._database.read() as session:
+                rows = session.execute(query).all()
+            stands = {version for version, _ in rows}
+            for version in own.signatures.keys() - stands:
+                del own.signatures[version]
+            for version, document in rows:
+                if version in own.signatures:
+                    continue
+                text = self._text(version)
+                if text is not None:
+                    own.signatures[version] = _signature(document, text)
+            found = [own.signatures.get(version) for version, _ in rows]
+        return [one for one in found if one is not None]
+
+    def _text(self, version: int) -> str | None:
+        """None for a version that was deleted meanwhile."""
+        with self._database.read() as session:
+            try:
+                return text_of(session, version)
+            except NoResultFound:
+                return None
+
+
+class _Known:
+    """The signatures of one owner's texts, by version; `lock` is held while they are looked up."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.signatures: dict[int, _Signature | None] = {}
 
 
 def _signature(document_id: str, text: str) -> _Signature | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import random
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app import stored_texts
+from app.records import text_of
 from app.stored_texts import HEAD, SHORTEST, StoredText, StoredTexts
 
 WORDS = (
@@ -121,3 +125,61 @@ def test_short_documents_are_left_in_the_prompt(add: Any) -> None:
     text = contract(7, words=20)
     add(text, "short.txt")
     assert add.texts.find(text * 40, "local") is None
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_another_owners_prompt_waits_for_no_text_that_is_read_or_hashed(
+    add: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = add(contract(8), "a.txt", "slow")
+    theirs = add(contract(9), "b.txt", "quick")
+    reached, go_on = threading.Event(), threading.Event()
+    signature, database = stored_texts._signature, add.texts._database
+    open_sessions = []
+    read = database.read
+
+    @contextlib.contextmanager
+    def counted() -> Iterator[Any]:
+        with read() as session:
+            open_sessions.append(threading.current_thread())
+            try:
+                yield session
+            finally:
+                open_sessions.remove(threading.current_thread())
+
+    def held(document_id: str, text: str) -> Any:
+        if document_id == mine:
+            reached.set()
+            assert threading.current_thread() not in open_sessions, "the session is still open"
+            assert go_on.wait(60)
+        return signature(document_id, text)
+
+    monkeypatch.setattr(stored_texts, "_signature", held)
+    monkeypatch.setattr(database, "read", counted)
+    with ThreadPoolExecutor(2) as pool:
+        slow = pool.submit(add.texts.find, contract(8) + " Due?", "slow")
+        assert reached.wait(60)
+        try:
+            quick = pool.submit(add.texts.find, contract(9) + " Due?", "quick").result(30)
+        finally:
+            go_on.set()
+    assert quick is not None and quick.document_id == theirs
+    first = slow.result()
+    assert first is not None and first.document_id == mine
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_document_deleted_while_its_text_is_looked_for_is_left_out(
+    add: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(contract(10), "a.txt")
+    kept = add(contract(11), "b.txt")
+    read = text_of
+    gone = iter([True])
+
+    def deleted(session: Any, version: int) -> str:
+        return read(session, -1 if next(gone, False) else version)
+
+    monkeypatch.setattr(stored_texts, "text_of", deleted)
+    found = add.texts.find(contract(11) + " Due?", "local")
+    assert found is not None and found.document_id == kept
