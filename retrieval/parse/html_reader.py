@@ -5,12 +5,14 @@ sheets, only inline styles."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from lxml import etree, html
 
 from retrieval.errors import Damaged
 from retrieval.parse.cleaning import clean_text, collapse_spaces
 from retrieval.parse.decode import decode
+from retrieval.parse.html_flat import flatten
 from retrieval.parse.numerals import numeral
 from retrieval.parse.source import Source, plain_html
 
@@ -85,6 +87,11 @@ _BLOCKS = frozenset(
     ]
 )
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])", re.I)
+_HIDDEN_ATTRIBUTE = re.compile(r"(?:^|\s)hidden(?![\w-])", re.I)
+_ROWS = ("tr", "thead", "tbody", "tfoot", "form")
+_DEPTH = 256
+"""Elements in each other that are read as they are: each takes frames of Python's stack."""
+_FLAT_DEPTHS = (128, 0)
 _META = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]+)""", re.I)
 _XML = re.compile(rb"""^\s*<\?xml[^>]+encoding\s*=\s*["']([A-Za-z0-9_:.-]+)""", re.I)
 _LIST_KINDS = {
@@ -117,23 +124,57 @@ def html_text(source: str, hidden: list[str] | None = None) -> str:
     """
     if not source.strip():
         return ""
-    # Bytes with a stated encoding: lxml refuses strings that declare one themselves.
+    found: list[str] = []
+    text = _read(source, found)
+    for depth in _FLAT_DEPTHS:
+        if text is None:
+            flat = flatten(source, depth, breaks=_BLOCKS.__contains__, left_out=_left_out)
+            found = []
+            text = _read(flat, found)
+    if text is None:
+        raise RecursionError("its elements are nested too deep")
+    if hidden is not None:
+        hidden += found
+    return text
+
+
+def _read(source: str, hidden: list[str]) -> str | None:
+    """The text of a page; None for one that is too deep to be read to its end."""
+    # Bytes with a stated encoding: lxml refuses strings that declare one themselves. Without
+    # huge_tree the parser ends at depth 256 or a text of 10 MB, and with it at 2,048, and what
+    # follows is lost without an error.
     parser = html.HTMLParser(
-        encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True
+        encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True, huge_tree=True
     )
     root = etree.fromstring(source.encode("utf-8"), parser)
+    log = parser.error_log
+    if len(log) and log[len(log) - 1].type == etree.ErrorTypes.ERR_RESOURCE_LIMIT:
+        return None
     if root is None:
         return ""
-    writer = _Writer([] if hidden is None else hidden)
-    writer.element(root)
+    writer = _Writer(hidden)
+    try:
+        writer.element(root)
+    except (_TooDeep, RecursionError):
+        return None
     return writer.text()
 
 
-class _Writer:
-    """Collects lines. lxml's parser caps the depth of the tree at 256, so recursion is safe."""
+def _left_out(tag: str, attributes: str) -> bool:
+    hidden = _HIDDEN.search(attributes) or _HIDDEN_ATTRIBUTE.search(attributes)
+    return tag in _DROPPED or hidden is not None
 
-    def __init__(self, hidden: list[str]) -> None:
+
+class _TooDeep(Exception):
+    """A page has elements deeper than _DEPTH."""
+
+
+class _Writer:
+    """Collects lines. `depth`: elements around the one that is written."""
+
+    def __init__(self, hidden: list[str], depth: int = 0) -> None:
         self._hidden = hidden
+        self._depth = depth
         self._lines: list[str] = []
         self._line: list[str] = []
         self._prefix = ""
@@ -143,6 +184,14 @@ class _Writer:
         return "\n".join(self._lines)
 
     def element(self, node: html.HtmlElement) -> None:
+        """Writes an element with all that is in it. Raises _TooDeep."""
+        if self._depth >= _DEPTH:
+            raise _TooDeep
+        self._depth += 1
+        self._element(node)
+        self._depth -= 1
+
+    def _element(self, node: html.HtmlElement) -> None:
         tag = node.tag
         if not isinstance(tag, str) or tag in _DROPPED or self._hides(node):
             return
@@ -152,7 +201,7 @@ class _Writer:
             self._table(node)
         elif tag == "pre":
             self._break()
-            for line in "".join(node.itertext()).split("\n"):
+            for line in _preformatted(node).split("\n"):
                 self._line.append(line)
                 self._break()
         elif tag == "ol":
@@ -176,36 +225,58 @@ class _Writer:
         self._break()
         kind = _LIST_KINDS.get(node.get("type", "1"), "decimal")
         number = _integer(node.get("start"), 1)
+        self._line.append(_flow(node.text))
         for child in node:
             if child.tag == "li" and not _is_hidden(child):
+                self._break()
                 number = _integer(child.get("value"), number)
                 self._prefix += f"{numeral(number, kind)}. "
                 number += 1
             self.element(child)
+            self._line.append(_flow(child.tail))
         self._break()
 
     def _table(self, node: html.HtmlElement) -> None:
         """Rows of a data table; a table that only lays out blocks reads as those blocks."""
         self._break()
-        for row in node.iter("tr"):
-            if _nearest(row, "table") is not node or self._hides(row):
-                continue
-            cells: list[str] = []
-            for cell in row:
-                if cell.tag not in ("td", "th") or self._hides(cell):
-                    continue
-                inner = _Writer(self._hidden)
-                inner._children(cell)
-                text = inner.text()
-                if text.strip():
-                    cells.append(text)
-            if len(cells) > 1:
-                cells = [cell.replace("\n", " ") for cell in cells]
-            self._line.append(" | ".join(cells).replace("\n", "\v"))
-            self._break()
-        caption = node.find("caption")
-        if caption is not None:
+        self._rows(node)
+        self._break()
+        for caption in node.findall("caption"):
             self.element(caption)
+
+    def _rows(self, node: html.HtmlElement) -> None:
+        """The rows under a part of a table, and what stands between them."""
+        self._line.append(_flow(node.text))
+        for child in node:
+            if child.tag in _ROWS and not self._hides(child):
+                self._break()
+                if child.tag == "tr":
+                    cells = [text for text in self._cells(child) if text.strip()]
+                    if len(cells) > 1:
+                        cells = [cell.replace("\n", " ") for cell in cells]
+                    self._line.append(" | ".join(cells).replace("\n", "\v"))
+                else:
+                    self._rows(child)
+                self._break()
+            elif child.tag not in ("caption", *_ROWS):
+                self.element(child)
+            self._line.append(_flow(child.tail))
+
+    def _cells(self, row: html.HtmlElement) -> Iterator[str]:
+        """The cells of a row; what stands beside them counts as one."""
+        yield _flow(row.text)
+        for child in row:
+            inner = _Writer(self._hidden, self._depth + 2)
+            if child.tag in ("td", "th"):
+                if not self._hides(child):
+                    inner._children(child)
+                    yield inner.text()
+            elif child.tag == "form" and not self._hides(child):
+                yield from self._cells(child)
+            else:
+                inner.element(child)
+                yield inner.text()
+            yield _flow(child.tail)
 
     def _hides(self, node: html.HtmlElement) -> bool:
         if not _is_hidden(node):
@@ -229,8 +300,16 @@ def _is_hidden(node: html.HtmlElement) -> bool:
     return "hidden" in node.attrib or _HIDDEN.search(node.get("style", "")) is not None
 
 
-def _nearest(node: html.HtmlElement, tag: str) -> html.HtmlElement | None:
-    return next(node.iterancestors(tag), None)
+def _preformatted(node: html.HtmlElement) -> str:
+    """The text of an element as it stands, with what starts a line in it on one of its own."""
+    pieces: list[str] = []
+    for event, one in etree.iterwalk(node, events=("start", "end")):
+        line = "\n" if one is not node and (one.tag in _BLOCKS or one.tag == "br") else ""
+        if event == "start":
+            pieces += [line, one.text or ""]
+        elif one is not node:
+            pieces += [line if one.tag != "br" else "", one.tail or ""]
+    return "".join(pieces)
 
 
 def _integer(value: str | None, default: int) -> int:
