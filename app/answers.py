@@ -31,6 +31,7 @@ from app.gate import STOPPING
 from app.pace import Stopped
 from app.questions import Question
 from app.readiness import make_known
+from app.request_id import serving
 from app.types import Answer, Turn
 from app.unwritten import AGAIN_S, Unwritten, may_pass
 from app.waiting import Places, WaitingLine
@@ -324,7 +325,8 @@ class AnswerRuns:
                     run.brief.set()
                 run.begin()
             try:
-                self._answer(run)
+                with serving(run.timeline.request_id):
+                    self._answer(run)
             finally:
                 if run in self._staying:
                     self._stayers.leave(run.owner)
@@ -470,12 +472,16 @@ class AnswerRuns:
                 runs = tuple(self._runs.values())
             for run in runs:
                 if not run.finished and run.time_is_up:
-                    self._stop(run, TIMEOUT)
+                    self._give_up(run, TIMEOUT)
                 if run.finished_for() > self._keep_seconds and run.id not in self._unwritten:
                     with self._changed:
                         del self._runs[run.id]
                 elif not run.finished and run.lonely_for() > self._grace_of(run):
-                    self._stop(run, CANCELLED)
+                    self._give_up(run, CANCELLED)
+
+    def _give_up(self, run: AnswerRun, reason: StopReason) -> None:
+        with serving(run.timeline.request_id):
+            self._stop(run, reason)
 
     def _grace_of(self, run: AnswerRun) -> float:
         first = 0.0 if run.was_followed else FIRST_FOLLOWER_S

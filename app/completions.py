@@ -6,12 +6,14 @@ This is the model as it is, without documents, retrieval or checks; questions ab
 
 from __future__ import annotations
 
+import contextvars
 import dataclasses
 import logging
 import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from app.completion_run import CompletionRun
@@ -185,9 +187,9 @@ class Completions:
             self._runs.discard(run)
 
     def _carry_on(self, run: CompletionRun, owner: str, choice: int, stream: Stream) -> None:
-        thread = threading.Thread(
-            target=self._carry, args=(run, owner, choice, stream), name="completion", daemon=True
-        )
+        # Its log lines are those of the request.
+        carry = partial(contextvars.copy_context().run, self._carry, run, owner, choice, stream)
+        thread = threading.Thread(target=carry, name="completion", daemon=True)
         # Under the lock: who waits for the threads must not meet one that was not started.
         with self._lock:
             thread.start()

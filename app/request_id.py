@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 _ACCEPTED = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -21,3 +23,13 @@ def begin(offered: str | None) -> str:
     request_id = offered if accepted and offered else f"req_{secrets.token_hex(8)}"
     _request_id.set(request_id)
     return request_id
+
+
+@contextmanager
+def serving(request_id: str) -> Iterator[None]:
+    """In a thread that works for many: what it logs inside the block is of this request."""
+    before = _request_id.set(request_id)
+    try:
+        yield
+    finally:
+        _request_id.reset(before)

@@ -55,7 +55,7 @@ class Steps:
         except Exception as error:
             if isinstance(error, PoolExhausted) and self._comes_again(batch):
                 return
-            _log.exception("a step of the engine failed")
+            _log.exception("a step of the engine failed: %s", _named(batch))
             _fail(batch, describe_failure(error), alone=is_shortage(error))
 
     def read(
@@ -103,7 +103,7 @@ class Steps:
             except Exception as error:
                 # Logits that are no numbers end their own request, not those beside it.
                 if not isinstance(error, BackendError):
-                    _log.exception("a token could not be chosen")
+                    _log.exception("no token for %s", sequence.request.request_id)
                 sequence.fail(describe_failure(error))
 
     def _decode_guessing(self, sequence: Sequence, context: AnyContext, guess: list[int]) -> None:
@@ -135,6 +135,16 @@ def _fail(batch: Batch, message: str, *, alone: bool) -> None:
     else:
         for sequence in batch.sequences:
             sequence.fail(message)
+
+
+def _named(batch: Batch) -> str:
+    """What a step was for, by the ids of its requests."""
+    if isinstance(batch, ReadBlocks):
+        asker = "" if batch.asker is None else f" for {batch.asker.request.request_id}"
+        return f"reading document {batch.reading.document.key}{asker}"
+    if isinstance(batch, Prefill):
+        return f"the prompt of {batch.sequence.request.request_id}"
+    return f"decoding {', '.join(one.request.request_id for one in batch.sequences)}"
 
 
 def _size(sequence: Sequence) -> tuple[int, int]:

@@ -370,6 +370,25 @@ def test_no_memory_for_a_decoding_step_ends_the_largest_request_alone(
     assert engine.alive
 
 
+@pytest.mark.parametrize("where", ["extend", "step", "read_block"])
+def test_a_step_that_fails_is_logged_with_those_whom_it_was_for(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, where: str
+) -> None:
+    engine.read(make_document(engine, "d"), lazy=True)
+    asked = Request("ans_7", QUESTION * 40, FOUR, "d", ((0, 200),))
+    with monkeypatch.context() as patch:
+        patch.setattr(engine._runner, where, fails(RuntimeError("the device is lost")))
+        assert list(engine.generate(asked))[-1].finish_reason == "error"
+    named = {"read_block": "reading document d for ans_7"}.get(where, "the prompt of ans_7")
+    assert f"a step of the engine failed: {named}" in caplog.text
+    both = [Request(name, QUESTION, FOUR) for name in ("ans_8", "ans_9")]
+    monkeypatch.setattr(engine._steps, "_decode", fails(RuntimeError("the device is lost")))
+    with Held(engine):
+        streams = [engine.generate(request) for request in both]
+    assert [list(stream)[-1].finish_reason for stream in streams] == ["error"] * 2
+    assert "ans_8" in caplog.text and "ans_9" in caplog.text
+
+
 def test_a_document_without_memory_fails_with_a_reason(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
