@@ -450,6 +450,7 @@ ADVICE_ZH: dict[str, str] = {
     "model_unavailable": "模型不可用，请先运行 fineprint models pull。",
     "server_stopping": "服务器正在停止，请在恢复后再问。",
     "interrupted": "读取被中断，请点击重试。",
+    "timeout": "在允许的时间内没有得到答案，请稍后再问。",
     "internal_error": "服务器出现故障，详情见日志。",
     "not_saved": "此回答未能保存，之后将无法再次查到。",
     "phrasing_failed": "模型未能给出自己的表述；引文不受影响。",
