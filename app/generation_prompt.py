@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from app.answer.evidence import find
 from app.errors import BadRequest, Conflict, NotFound
 from app.prompt import PromptPlan, Span, evidence_ranges
+from app.prompt_tokens import encoded_within
 from app.readiness import make_known
-from app.stored_texts import StoredTexts
+from app.stored_texts import SHORTEST, StoredTexts
 from backend.errors import ChatTemplateError
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ EVIDENCE_TOKENS = 1536
 """Of the document, as for a question about it."""
 LEAST_EVIDENCE = 512
 """With less room than that beside prompt and answer the document is left in the prompt."""
+MOST_LOOKED_AT = 32
+"""Long messages of a conversation that are looked through for a document, the last ones."""
 QUERY_CHARS = 4000
 """The end of what stands around the document, by which its passages are picked."""
 # A private-use character: marks the document's place while the template is rendered.
@@ -89,11 +92,10 @@ class GenerationPrompts:
     ) -> GenerationPrompt:
         """The chat template over `messages` ("role", "content"). `answer_tokens`: how many may
         come, None for what the window leaves. `match`: look for stored documents of `owner` in the
-        users' messages, the last one first. Raises BadRequest when the template refuses them."""
+        users' messages, the last one first. Raises BadRequest when the template refuses them or
+        they are far beyond the model's window."""
         last = max((i for i, one in enumerate(messages) if one["role"] == "user"), default=-1)
-        for index in range(last, -1, -1):
-            if not match or messages[index]["role"] != "user":
-                continue
+        for index in _places_of_texts(messages) if match else ():
             question = "" if index == last else messages[last]["content"]
 
             def render(content: str, index: int = index) -> str:
@@ -105,17 +107,30 @@ class GenerationPrompts:
                 return held
         rendered = _rendered(self._engine.tokenizer, messages)
         said = tuple((message["role"], message["content"]) for message in messages)
-        return GenerationPrompt.of(self._engine.tokenizer.encode(rendered, special=True), said)
+        return GenerationPrompt.of(self._encoded(rendered, "messages"), said)
 
     def text(
         self, prompt: str, *, owner: str, answer_tokens: int | None, match: bool = True
     ) -> GenerationPrompt:
-        """A text to go on with."""
+        """A text to go on with. Raises BadRequest for one far beyond the model's window."""
         if match:
             held = self._held(prompt, lambda text: text, "", owner, answer_tokens)
             if held is not None:
                 return held
-        return GenerationPrompt.of(self._engine.tokenizer.encode(prompt, special=True))
+        return GenerationPrompt.of(self._encoded(prompt, "prompt"))
+
+    def _encoded(self, text: str, param: str) -> list[int]:
+        window = self._engine.config.max_positions
+        ids = encoded_within(self._engine.tokenizer, text, window)
+        if ids is None:
+            raise BadRequest(
+                f"The prompt has far more tokens than the model's window, which is {window:,}. "
+                "Shorten it. To ask about a long document, upload it (POST /api/v1/documents) and "
+                "pass its id in document_ids of /v1/chat/completions.",
+                code="context_length_exceeded",
+                details={"param": param},
+            )
+        return ids
 
     def _held(
         self, content: str, render: _Render, question: str, owner: str, answer_tokens: int | None
@@ -135,11 +150,14 @@ class GenerationPrompts:
             return None
         marked = render(before.replace(_HERE, "") + _HERE + after.replace(_HERE, ""))
         head, here, tail = marked.partition(_HERE)
-        encode = self._engine.tokenizer.encode
-        head_ids, tail_ids = encode(head, special=True), encode(tail, special=True)
-        if not here or not tail_ids or len(head_ids) > HEAD_TOKENS:
+        tokenizer, window = self._engine.tokenizer, self._engine.config.max_positions
+        head_ids = encoded_within(tokenizer, head, HEAD_TOKENS)
+        if not here or head_ids is None or len(head_ids) > HEAD_TOKENS:
             return None
-        room = self._engine.config.max_positions - len(head_ids) - len(tail_ids)
+        tail_ids = encoded_within(tokenizer, tail, window)
+        if not tail_ids:
+            return None
+        room = window - len(head_ids) - len(tail_ids)
         room -= answer_tokens or 1
         if room < LEAST_EVIDENCE:
             return None
@@ -176,6 +194,16 @@ class GenerationPrompts:
             # Its ingestion failed, or it was just deleted. The prompt holds every word of it.
             return None
         return document
+
+
+def _places_of_texts(messages: Sequence[Mapping[str, str]]) -> list[int]:
+    """The users' messages that are long enough to hold a document, the last one first."""
+    long = [
+        index
+        for index, one in enumerate(messages)
+        if one["role"] == "user" and len(one["content"]) >= SHORTEST
+    ]
+    return long[: -MOST_LOOKED_AT - 1 : -1]
 
 
 def _evidence(document: LoadedDocument, around: str, room: int) -> tuple[Span, ...] | None:

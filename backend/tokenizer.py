@@ -199,7 +199,10 @@ def _control_pattern(added: Sequence[AddedToken]) -> re.Pattern[str]:
         (token for token in added if token.control), key=lambda token: -len(token.text)
     )
     parts = [
-        ("\\s*" if token.lstrip else "") + re.escape(token.text) + ("\\s*" if token.rstrip else "")
+        # Blanks are looked at from their beginning alone: else a run of them takes its square.
+        (r"(?:(?<!\s)\s++)?" if token.lstrip else "")
+        + re.escape(token.text)
+        + (r"\s*+" if token.rstrip else "")
         for token in control
     ]
     return re.compile("|".join(parts) or r"(?!)")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from typing import Literal, Protocol
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from typing import Literal, Protocol, TypeVar
 
 import anyio
 from fastapi import Request
@@ -21,6 +21,7 @@ SHUTDOWN_GRACE_SECONDS = 1.0
 
 
 Turn = Literal["news", "over", "stopping"]
+Result = TypeVar("Result")
 
 
 class Followed(Protocol):
@@ -87,6 +88,21 @@ async def ready_or_left(
         finally:
             gone.cancel()
     return True
+
+
+async def unless_left(work: Awaitable[Result], request: Request) -> Result | None:
+    """What `work` gives; None where the client has gone while it waited. A thread that is at work
+    already comes to its end, and what it gave is given."""
+    gone = asyncio.ensure_future(_gone(request))
+    scope = anyio.CancelScope()
+    gone.add_done_callback(lambda one: None if one.cancelled() else scope.cancel())
+    result: Result | None = None
+    try:
+        with scope:
+            result = await work
+    finally:
+        gone.cancel()
+    return result
 
 
 async def turns(run: Followed, stopping: anyio.Event) -> AsyncGenerator[Turn, None]:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from fastapi import Request, Response
-from fastapi.concurrency import run_in_threadpool
 
 from app.api.deps import OwnerDep, RunsDep, ServicesDep
 from app.api.openai.document_chat import answer_documents
 from app.api.openai.generation import send_generation
 from app.api.openai.replies import Reply
 from app.api.openai.requests import ChatRequest
-from app.api.openai.route import CompletionsDep, PromptsDep, ServedModelDep, new_router
+from app.api.openai.route import (
+    CompletionsDep,
+    PromptsDep,
+    PromptThreadsDep,
+    ServedModelDep,
+    new_router,
+)
 from app.completion_run import CompletionRun
 from app.completions import Completions
 from app.generation_prompt import GenerationPrompts
@@ -29,6 +35,7 @@ async def create_chat_completion(
     owner: OwnerDep,
     completions: CompletionsDep,
     prompts: PromptsDep,
+    threads: PromptThreadsDep,
     runs: RunsDep,
     model: ServedModelDep,
 ) -> Response:
@@ -39,7 +46,9 @@ async def create_chat_completion(
     model.require(body.model)
     if body.document_ids is not None:
         return await answer_documents(body, request, services, runs, model, owner)
-    run = await run_in_threadpool(_start, body, services, owner, completions, prompts, arrived)
+    texts = [item.content for item in body.messages]
+    start = partial(_start, body, services, owner, completions, prompts, arrived)
+    run = await threads.run(owner, texts, request, start)
     reply = Reply(run, "chat", body, model=model.id, tokenizer=services.engine.tokenizer)
     return await send_generation(reply, request, stream=body.stream)
 
@@ -70,4 +79,5 @@ def _start(
         n=body.n,
         fill_window=body.limit is None,
         arrived=arrived,
+        timeout_s=body.timeout_s,
     )

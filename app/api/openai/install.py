@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from app.api.openai import chat, models, text
 from app.api.openai.envelope import ErrorEnvelope
+from app.api.openai.long_prompts import PromptThreads
 from app.api.openai.route import PREFIX
 from app.api.openai.served_model import ServedModel
 from app.completion_run import CompletionRun
@@ -25,9 +26,10 @@ def install(
 ) -> Completions:
     """Call it after every other middleware was added, so that their errors get the envelope too.
     `on_finished` is told of every generation that is over. The caller closes what it returns."""
+    several = services.settings.api_keys == "required"
     completions = Completions(
         services.engine,
-        several_owners=services.settings.api_keys == "required",
+        several_owners=several,
         admit=services.gate.require_open,
         on_finished=on_finished,
     )
@@ -35,6 +37,7 @@ def install(
     app.state.generation_prompts = GenerationPrompts(
         services.engine, services.library.loader, StoredTexts(services.database)
     )
+    app.state.prompt_threads = PromptThreads(several=several)
     app.state.served_model = ServedModel.of(services, created=int(time.time()))
     app.add_middleware(ErrorEnvelope, prefix=PREFIX)
     for resource in (models, chat, text):

@@ -9,12 +9,15 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
+from app.api.openai.long_prompts import PromptThreads
 from app.api.openai.served_model import ServedModel
 from app.completions import Completions
 from app.errors import BadRequest
 from app.generation_prompt import GenerationPrompts
 
 PREFIX = "/v1"
+NAME_CHARS = 100
+"""Of a parameter in an error; an unknown one may be as long as a body."""
 
 
 class OpenAIRoute(APIRoute):
@@ -47,12 +50,12 @@ def _bad_request(error: RequestValidationError) -> BadRequest:
     fault = error.errors()[0]
     if fault["type"] == "json_invalid":
         return BadRequest("The request body is not valid JSON.", code="bad_json")
-    param = _param(fault["loc"])
+    param = _param(fault["loc"])[:NAME_CHARS]
     if not param:
         return BadRequest("Send a JSON object with Content-Type: application/json.")
     if fault["type"] == "extra_forbidden":
         return BadRequest(
-            f"Unknown parameter: {param[:100]!r}. It is none of those that this address takes.",
+            f"Unknown parameter: {param!r}. It is none of those that this address takes.",
             code="unknown_parameter",
             details={"param": param},
         )
@@ -75,10 +78,15 @@ def _prompts(request: Request) -> GenerationPrompts:
     return cast(GenerationPrompts, request.app.state.generation_prompts)
 
 
+def _prompt_threads(request: Request) -> PromptThreads:
+    return cast(PromptThreads, request.app.state.prompt_threads)
+
+
 def _served_model(request: Request) -> ServedModel:
     return cast(ServedModel, request.app.state.served_model)
 
 
 CompletionsDep = Annotated[Completions, Depends(_completions)]
 PromptsDep = Annotated[GenerationPrompts, Depends(_prompts)]
+PromptThreadsDep = Annotated[PromptThreads, Depends(_prompt_threads)]
 ServedModelDep = Annotated[ServedModel, Depends(_served_model)]

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from fastapi import Request, Response
-from fastapi.concurrency import run_in_threadpool
 
 from app.api.deps import OwnerDep, ServicesDep
 from app.api.openai.generation import send_generation
 from app.api.openai.replies import Reply
 from app.api.openai.requests import COMPLETION_TOKENS, CompletionRequest, Prompt
-from app.api.openai.route import CompletionsDep, PromptsDep, ServedModelDep, new_router
+from app.api.openai.route import (
+    CompletionsDep,
+    PromptsDep,
+    PromptThreadsDep,
+    ServedModelDep,
+    new_router,
+)
 from app.completion_run import CompletionRun
 from app.completions import Completions
 from app.errors import BadRequest
@@ -29,13 +35,16 @@ async def create_completion(
     owner: OwnerDep,
     completions: CompletionsDep,
     prompts: PromptsDep,
+    threads: PromptThreadsDep,
     model: ServedModelDep,
 ) -> Response:
     """Go on with each of the prompts, as plain text: no chat template. A text that holds a stored
     document's whole text is read by that document's KV; token ids are read as they are."""
     arrived = time.perf_counter()
     model.require(body.model)
-    run = await run_in_threadpool(_start, body, services, owner, completions, prompts, arrived)
+    texts = [prompt for prompt in body.prompt if isinstance(prompt, str)]
+    start = partial(_start, body, services, owner, completions, prompts, arrived)
+    run = await threads.run(owner, texts, request, start)
     reply = Reply(run, "text", body, model=model.id, tokenizer=services.engine.tokenizer)
     return await send_generation(reply, request, stream=body.stream)
 
@@ -53,7 +62,14 @@ def _start(
         _given(prompt, body, services, owner, prompts, sampling.max_tokens)
         for prompt in body.prompt
     ]
-    return completions.start(given, sampling, owner=owner, n=body.n, arrived=arrived)
+    return completions.start(
+        given,
+        sampling,
+        owner=owner,
+        n=body.n,
+        arrived=arrived,
+        timeout_s=body.timeout_s,
+    )
 
 
 def _given(

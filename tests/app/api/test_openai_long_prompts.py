@@ -1,0 +1,151 @@
+"""Prompts of megabytes to /v1: refused at a bounded cost, a few at a time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import anyio
+import pytest
+from fastapi import Request
+from fastapi.testclient import TestClient
+
+from app.api.openai.long_prompts import LONG_CHARS, PromptThreads
+from app.errors import BadRequest
+
+
+def status_of(client: TestClient, model: str, address: str, text: str) -> tuple[int, str, str]:
+    asked = (
+        {"prompt": text}
+        if address == "completions"
+        else {"messages": [{"role": "user", "content": text}]}
+    )
+    reply = client.post(f"/v1/{address}", json={"model": model, **asked})
+    error = reply.json()["error"]
+    return reply.status_code, error["code"], error["param"]
+
+
+@pytest.mark.parametrize("address", ["completions", "chat/completions"])
+@pytest.mark.parametrize(
+    "text", ["foo bar " * 1_900_000, "a" * 15_000_000, " " * 15_000_000, "合" * 5_000_000]
+)
+def test_a_prompt_of_megabytes_is_refused_at_a_bounded_cost(
+    tiny: TestClient, tiny_services: Any, address: str, text: str
+) -> None:
+    # Of this process, so that a busy machine changes nothing.
+    started = time.process_time()
+    said = status_of(tiny, tiny_services.settings.model, address, text)
+    param = "prompt" if address == "completions" else "messages"
+    assert said == (400, "context_length_exceeded", param)
+    # Turning all of it into tokens took 28 to 48 seconds.
+    assert time.process_time() - started < 12
+
+
+def test_many_long_messages_are_not_all_looked_through(
+    tiny: TestClient, tiny_services: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at: list[int] = []
+    texts = tiny.app.state.generation_prompts._texts  # type: ignore[attr-defined]
+    monkeypatch.setattr(texts, "find", lambda text, owner: looked_at.append(len(text)))
+    messages = [{"role": "user", "content": f"{number} " * 1000} for number in range(2000)]
+    body = {"model": tiny_services.settings.model, "messages": messages}
+    reply = tiny.post("/v1/chat/completions", json=body)
+    assert reply.json()["error"]["code"] == "context_length_exceeded"
+    assert 0 < len(looked_at) <= 64
+
+
+class Client:
+    """The connection of one request; `leave` ends it."""
+
+    def __init__(self) -> None:
+        self._left = anyio.Event()
+        self.request = Request({"type": "http"}, self._receive)
+
+    def leave(self) -> None:
+        self._left.set()
+
+    async def _receive(self) -> dict[str, str]:
+        await self._left.wait()
+        return {"type": "http.disconnect"}
+
+
+LONG = ["x" * (LONG_CHARS + 1)]
+
+
+def test_long_prompts_leave_a_thread_to_others_and_short_ones_do_not_wait() -> None:
+    at_work: list[str] = []
+    go_on = threading.Event()
+
+    def work(name: str) -> str:
+        at_work.append(name)
+        assert go_on.wait(60)
+        return name
+
+    async def ask() -> None:
+        threads = PromptThreads(several=True)
+        done: list[str] = []
+
+        async def one(owner: str, name: str) -> None:
+            done.append(await threads.run(owner, LONG, Client().request, lambda: work(name)))
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as group:
+                for number in range(5):
+                    group.start_soon(one, "greedy", f"greedy {number}")
+                while len(at_work) < 1:
+                    await anyio.sleep(0.01)
+                group.start_soon(one, "other", "other")
+                while len(at_work) < 2:
+                    await anyio.sleep(0.01)
+                assert "other" in at_work
+                short = await threads.run("greedy", ["x"], Client().request, lambda: "short")
+                assert (short, len(at_work), done) == ("short", 2, [])
+                go_on.set()
+        assert sorted(done) == sorted(["other", *(f"greedy {number}" for number in range(5))])
+
+    anyio.run(ask)
+
+
+def test_a_client_that_leaves_waits_no_more() -> None:
+    go_on = threading.Event()
+    begun = threading.Event()
+    asked: list[str] = []
+
+    def hold() -> str:
+        begun.set()
+        assert go_on.wait(60)
+        return "held"
+
+    async def ask() -> None:
+        threads = PromptThreads(several=True)
+        left = Client()
+        held: list[str] = []
+
+        async def first() -> None:
+            held.append(await threads.run("one", LONG, Client().request, hold))
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as group:
+                group.start_soon(first)
+                while not begun.is_set():
+                    await anyio.sleep(0.01)
+                left.leave()
+                with pytest.raises(BadRequest) as refused:
+                    await threads.run("one", LONG, left.request, lambda: asked.append("late") or "")
+                assert refused.value.code == "client_left"
+                go_on.set()
+        assert (held, asked) == (["held"], [])
+
+    anyio.run(ask)
+
+
+def test_what_work_raises_is_raised() -> None:
+    def fail() -> str:
+        raise BadRequest("no", code="invalid_value")
+
+    async def ask() -> None:
+        with pytest.raises(BadRequest, match="no"):
+            await PromptThreads(several=True).run("one", LONG, Client().request, fail)
+
+    anyio.run(ask)
