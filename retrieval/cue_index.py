@@ -110,7 +110,9 @@ class CueIndex:
         starts: list[int] = []
         inside: list[int] = []
         for sentence in cue_sentences(text, chunks, clauses, titles, model.wording):
-            places.extend(map(columns.__getitem__, sentence.terms))
+            # In one order: sentences of the same words must score the same to the last digit, and
+            # the order of a set changes from process to process.
+            places.extend(sorted(map(columns.__getitem__, sentence.terms)))
             values.extend([sentence.length**-0.5] * len(sentence.terms))
             ends.append(len(places))
             starts.append(sentence.span[0])

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -168,3 +171,33 @@ def test_shipped_cues_are_general_wording() -> None:
 def test_free_wording_meets_a_learned_matter(question: str, matter: str) -> None:
     model = cue_model()
     assert model.matters[model.match(read_question(question))[0].place].name == matter
+
+
+def test_scores_are_the_same_in_every_process() -> None:
+    program = (
+        "from retrieval.chunk import split\n"
+        "from retrieval.clauses import outline\n"
+        "from retrieval.index import SearchIndex\n"
+        "from retrieval.query import read_question\n"
+        "from retrieval.types import Document, DocumentPage\n"
+        f"text = {TEXT!r}\n"
+        "clauses = outline(text)\n"
+        "page = DocumentPage(1, 0, len(text))\n"
+        "document = Document(text, (page,), 'x', 'text/plain', 'en')\n"
+        "index = SearchIndex.build(text, split(document, clauses), clauses)\n"
+        "for asked in ('Which law governs the agreement?', 'May a party assign the agreement?'):\n"
+        "    print([one.hex() for one in index.cues(read_question(asked)).odds.tolist()])\n"
+    )
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            cwd=Path(__file__).parents[2],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(printed) == 1
+    assert "0x" in printed.pop()
