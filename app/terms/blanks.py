@@ -21,6 +21,16 @@ _BLANK = re.compile(
 _ENGLISH = re.compile(rf"{_MARK}|\$\s*_+")
 _HAN = re.compile("[\u3400-\u9fff]")
 _EMPTY = re.compile(r"[\s,;:。，；：、.()\[\]□│┃|_×xX─━…●•*-]*")
+_COPULA = re.compile(r"(?:[为是]|\b(?:is|are|be|of|at))\s?:?$")
+_LABEL = re.compile(r"(?:[^\u3400-\u9fff]*\w[^\u3400-\u9fff]*|.{2,24}):")
+_ANNOUNCES = re.compile(
+    r"\bfollow|\bbelow\b|\bherein|(?:\S+\s){7}|如下|下列|下述|以下|下表|下面|分别|包括|按照"
+)
+_GOES_ON = re.compile(
+    r"[(\[]?(?:1|a|i|一|①)[)\].、:．]|①|[-•·–—*]\s|.*(?:\s\|\s|\t)|(?!\d+[.、)]\s*\D)[^:]{0,20}?[$€£¥\d]"
+    r"|(?:人民币|美元|[A-Z]{3}\s)",
+    re.IGNORECASE,
+)
 _PARTLY = re.compile(r"_{2,}|×|[^\S\n]{3,}|[xX]{3,}|[●□]|\[\s*\*")
 
 
@@ -29,6 +39,17 @@ def find_blanks(text: str) -> tuple[tuple[int, int], ...]:
     folded = fold_width(text)
     pattern = _BLANK if _HAN.search(folded) else _ENGLISH
     return tuple(match.span() for match in pattern.finditer(folded))
+
+
+def is_left_open(line: str, following: str) -> bool:
+    """Whether a sentence in plain form ends where a value should stand: "Price:", "合同期限为".
+
+    What goes on behind it, in a list ("as follows:"), a figure or a row of a table, is not blank.
+    `following` is the text after the sentence.
+    """
+    ends = _COPULA.search(line) or (_LABEL.fullmatch(line) and not _ANNOUNCES.search(line))
+    beginning = following.strip().split("\n", 1)[0]
+    return bool(ends) and not _GOES_ON.match(fold_width(beginning))
 
 
 def is_blank(text: str) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+from app.terms.blanks import is_left_open
 from app.terms.front import agreement_dates, effective_dates
 from app.terms.parties import find_parties
 from app.terms.passages import Passage, Places, passages
@@ -23,6 +24,8 @@ from retrieval.types import Clause, DocumentPage, Evidence
 
 _NEAR = 5
 """Quotes of retrieval in which a weak wording counts."""
+_AHEAD = 200
+"""Characters behind a sentence in which its value may stand."""
 _FRONT_QUESTIONS = {
     "parties": ("Who are the parties?", "合同双方是谁？"),
     "agreement_date": ("What is the date of this agreement?", "合同签订日期是哪天？"),
@@ -76,7 +79,8 @@ def _term(reader: _Reader, name: TermName) -> KeyTerm:
 def _values(reader: _Reader, rule: Rule, one: Passage) -> Iterable[TermValue]:
     found = read_values(reader.text[one.start : one.end], rule.kind)
     length = one.end - one.start
-    if not found and rule.kind != "text" and one.plain.endswith((":", "为", "是")):
+    following = reader.text[one.end : one.end + _AHEAD]
+    if not found and rule.kind != "text" and is_left_open(one.plain, following):
         # "合同有效期限为：" and nothing behind it.
         found = (Found(None, length, length, True),)
     elif not found and not rule.needs_value:

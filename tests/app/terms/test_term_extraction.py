@@ -233,3 +233,38 @@ def test_a_sentence_is_no_name() -> None:
         ' Section 2. Customer may use the Service ("Permitted Use").\n'
     )
     assert terms(text)["parties"].state == "not_stated"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("1. Fees\nIn consideration of the fee paid, the parties agree as follows:\n\n2. Law\nx",
+         "amounts"),
+        ("1. Fees\nLicense fees for the Products shall be allocated as follows:\n\nGross | Share\n",
+         "amounts"),
+        ("1. Fees\nThe Buyer shall pay the prices stated below:\nCoil | 5\n", "amounts"),
+        ("1. Fees\nThe Buyer shall pay these charges:\n(a) freight; and\n(b) insurance.\n",
+         "amounts"),
+        ("1. Fees\nPurchase price:\nUSD 100 for each coil\n", "amounts"),
+        ("一、价款\n合同价款及支付方式如下：\n（1）设备款；\n（2）服务费。", "amounts"),
+        ("一、价款\n合同总价为：\n人民币壹佰元整。", "amounts"),
+        ("一、违约\n乙方逾期交货的违约金按下列标准：\n1．不足一周的，免付；\n",
+         "liquidated_damages"),
+    ],
+)  # fmt: skip
+def test_what_goes_on_in_a_list_is_not_blank(text: str, name: TermName) -> None:
+    assert not any(value.blank for value in terms(text)[name].values)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("1. Fees\nPurchase price:\n\n2. Law\nThe parties agree.", "amounts"),
+        ("1. Fees\nThe total price of the Goods is:\n\n2. Law\nThe parties agree.", "amounts"),
+        ("第一条 价款\n合同总价为：\n第二条 交货\n乙方交货。", "amounts"),
+        ("第一条 期限\n合同有效期限为：\n第二条 交货\n乙方交货。", "term"),
+    ],
+)
+def test_a_label_without_a_value_is_blank(text: str, name: TermName) -> None:
+    found = terms(text)[name]
+    assert found.state == "left_blank" and [value.blank for value in found.values] == [True]
