@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from app.answer_ends import no_answer_within
 from app.errors import AppError, Unavailable
 from app.timeline import Timeline
 from backend.types import EngineTimings, TokenEvent, Usage
@@ -45,14 +46,17 @@ class CompletionRun:
         *,
         arrived: float,
         on_cancel: Callable[[str], None],
+        timeout_s: float | None = None,
     ) -> None:
-        """`prompts` holds the prompt of each choice."""
+        """`prompts` holds the prompt of each choice; `timeout_s` is what `end_in_time` tells."""
         self.id = run_id
         self.created = int(time.time())
         self.prompts = prompts
         self.failure: AppError | None = None
+        self.timed_out = False
+        self.timeout_s = timeout_s
         self.first_token_s: float | None = None
-        self._arrived = arrived
+        self.arrived = arrived
         self._on_cancel = on_cancel
         self._lock = threading.Lock()
         self._events: list[ChoiceEvent] = []
@@ -73,7 +77,7 @@ class CompletionRun:
         if self.failure is not None:
             return "failed"
         ends = (item.event.finish_reason for item in self.events_after(0))
-        return "cancelled" if "cancelled" in ends else "completed"
+        return "cancelled" if "cancelled" in ends and not self.timed_out else "completed"
 
     def choice_id(self, choice: int) -> str:
         """The engine's name for a choice."""
@@ -111,6 +115,17 @@ class CompletionRun:
         for choice in left:
             self._on_cancel(self.choice_id(choice))
 
+    def end_in_time(self) -> None:
+        """Its time is up: what is written stands, without a word it has failed. Harmless when it is
+        over."""
+        with self._lock:
+            if not self._open:
+                return
+            self.timed_out = True
+            if self.failure is None and not any(item.event.text for item in self._events):
+                self.failure = no_answer_within(self.timeout_s or 0.0)
+        self.cancel()
+
     @property
     def cancelled(self) -> bool:
         """Whether it was asked to end."""
@@ -128,7 +143,7 @@ class CompletionRun:
         an event with an error is told as; without it the engine's own failure."""
         with self._lock:
             if self.first_token_s is None and event.token_id is not None:
-                self.first_token_s = time.perf_counter() - self._arrived
+                self.first_token_s = time.perf_counter() - self.arrived
                 self.timeline.note("first_event")
             self._events.append(ChoiceEvent(choice, event))
             if event.finish_reason is not None:

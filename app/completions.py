@@ -55,6 +55,7 @@ class Completions:
         self._lock = threading.Lock()
         self._runs: set[CompletionRun] = set()
         self._threads: set[threading.Thread] = set()
+        self._timers: dict[str, threading.Timer] = {}
         self._closed = False
 
     def start(
@@ -66,10 +67,12 @@ class Completions:
         n: int = 1,
         fill_window: bool = False,
         arrived: float | None = None,
+        timeout_s: float | None = None,
     ) -> CompletionRun:
         """Generate `n` choices for each of the prompts, the choices of the first prompt first. With
         a seed, choice i of a prompt has `seed + i`. `owner`: whose turn it takes. `fill_window`:
-        instead of `max_tokens` the answer may have what the model's window leaves.
+        instead of `max_tokens` the answer may have what the model's window leaves. `timeout_s`:
+        seconds from `arrived` after which it ends with what is written.
 
         Raises BadRequest (`context_length_exceeded` for the model's window), TooLarge (for the
         engine's pages and memory), TooManyQuestions, Unavailable; then nothing is left running.
@@ -85,7 +88,9 @@ class Completions:
             tuple(prompt for prompt, _ in wanted),
             arrived=time.perf_counter() if arrived is None else arrived,
             on_cancel=self._engine.cancel,
+            timeout_s=timeout_s,
         )
+        until = None if timeout_s is None else run.arrived + timeout_s
         self._admit(run, owner, len(wanted))
         streams: list[Stream] = []
         carried = 0
@@ -103,6 +108,8 @@ class Completions:
                     owner=owner,
                 )
                 streams.append(self._engine.generate(request))
+            if until is not None:
+                self._end_at(until, run)
             for stream in streams:
                 self._carry_on(run, owner, carried, stream)
                 carried += 1
@@ -112,6 +119,7 @@ class Completions:
             for stream in streams[carried:]:
                 stream.close()
             self._leave(run, owner, len(wanted) - carried)
+            self._stop_timer(run)
             run.cancel()
             if isinstance(error, BackendError):
                 busy = isinstance(error, EngineBusy)
@@ -195,6 +203,19 @@ class Completions:
             thread.start()
             self._threads.add(thread)
 
+    def _end_at(self, until: float, run: CompletionRun) -> None:
+        timer = threading.Timer(max(0.0, until - time.perf_counter()), run.end_in_time)
+        timer.daemon = True
+        timer.start()
+        with self._lock:
+            self._timers[run.id] = timer
+
+    def _stop_timer(self, run: CompletionRun) -> None:
+        with self._lock:
+            timer = self._timers.pop(run.id, None)
+        if timer is not None:
+            timer.cancel()
+
     def _carry(self, run: CompletionRun, owner: str, choice: int, stream: Stream) -> None:
         """Runs in a thread of its own until the choice is over."""
         over = False
@@ -214,8 +235,10 @@ class Completions:
                 self._threads.discard(threading.current_thread())
                 if over:
                     self._runs.discard(run)
-            if over and self._on_finished is not None:
-                self._on_finished(run)
+            if over:
+                self._stop_timer(run)
+                if self._on_finished is not None:
+                    self._on_finished(run)
 
 
 def too_long(prompt: int, answer: int | None, window: int) -> BadRequest:

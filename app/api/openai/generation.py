@@ -60,7 +60,9 @@ async def _chunks(reply: Reply, stopping: anyio.Event) -> AsyncIterator[Chunk]:
         async for turn in steps:
             for item in run.events_after(told):
                 told += 1
-                if item.event.finish_reason in ("error", "cancelled"):
+                ended = item.event.finish_reason
+                in_time = run.timed_out and run.failure is None
+                if ended == "error" or (ended == "cancelled" and not in_time):
                     yield _failure(run)
                     return
                 for chunk in reply.chunks(item):

@@ -17,6 +17,8 @@ from backend.tokenizer import Tokenizer
 from backend.types import TokenEvent
 
 Kind = Literal["chat", "text"]
+# Nothing but its deadline cancels a generation that is still replied to.
+_STOP_REASONS = {"repetition": "repetition", "cancelled": "timeout"}
 _PREFIX = {"chat": "chatcmpl-", "text": "cmpl-"}
 _OBJECT = {"chat": "chat.completion", "text": "text_completion"}
 _CHUNK_OBJECT = {"chat": "chat.completion.chunk", "text": "text_completion"}
@@ -198,10 +200,12 @@ def _document(held: HeldDocument) -> dict[str, Any]:
 
 
 def _end(event: TokenEvent) -> dict[str, Any]:
-    """Why a choice ended. An answer that ran into a loop was stopped there; vLLM's `stop_reason`
-    tells that apart from one that was done."""
+    """Why a choice ended. An answer that ran into a loop was stopped there, one whose time was up
+    ends where it was; vLLM's `stop_reason` tells that apart from what the model or a limit ended.
+    """
+    reason = event.finish_reason
     return {
-        "finish_reason": "length" if event.finish_reason == "length" else "stop",
-        "stop_reason": "repetition" if event.finish_reason == "repetition" else None,
+        "finish_reason": "length" if reason in ("length", "cancelled") else "stop",
+        "stop_reason": _STOP_REASONS.get(reason or ""),
         "timings": None if event.timings is None else asdict(event.timings),
     }

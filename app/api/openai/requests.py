@@ -145,7 +145,8 @@ class StreamOptions(_Object):
 
 class GenerationRequest(_Object):
     """What both kinds of completion take. `match_documents`: read a stored document that stands in
-    the prompt by its KV; without it every prompt is read as it is."""
+    the prompt by its KV; without it every prompt is read as it is. `timeout_s`: from the request's
+    arrival; what is written by then is the answer."""
 
     model: Annotated[str, Field(min_length=1, max_length=4096)]
     max_tokens: Annotated[int, Field(ge=1)] | None = None
@@ -166,6 +167,7 @@ class GenerationRequest(_Object):
     min_tokens: Annotated[int, Field(ge=0)] = 0
     stream: bool = False
     stream_options: StreamOptions | None = None
+    timeout_s: TimeoutSeconds | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -213,18 +215,11 @@ class ChatRequest(GenerationRequest):
     logprobs: bool = False
     top_logprobs: Annotated[int, Field(ge=0, le=20)] = 0
     document_ids: Annotated[list[_Id], Field(min_length=1, max_length=MAX_DOCUMENTS)] | None = None
-    timeout_s: TimeoutSeconds | None = None
 
     @model_validator(mode="after")
     def _best_of_something(self) -> ChatRequest:
         if self.top_logprobs and not self.logprobs:
             raise _bad("top_logprobs", "top_logprobs goes with logprobs: true only.")
-        return self
-
-    @model_validator(mode="after")
-    def _time_for_an_answer(self) -> ChatRequest:
-        if self.timeout_s is not None and self.document_ids is None:
-            raise _bad("timeout_s", "timeout_s goes with document_ids only; else give max_tokens.")
         return self
 
     @property

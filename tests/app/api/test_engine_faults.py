@@ -104,7 +104,7 @@ def test_times_out_of_range_are_refused(tiny: TestClient, seconds: Any) -> None:
     assert reply.status_code in (400, 422)
 
 
-def test_v1_takes_a_deadline_for_questions_about_documents_only(
+def test_v1_takes_a_deadline_for_questions_about_documents(
     tiny: TestClient, document: str, steps: dict[str, float]
 ) -> None:
     steps["pace"] = 0.6
@@ -112,5 +112,13 @@ def test_v1_takes_a_deadline_for_questions_about_documents_only(
     chat = {"model": model, "messages": [{"role": "user", "content": QUESTION}], "timeout_s": 1}
     answered = tiny.post("/v1/chat/completions", json=chat | {"document_ids": [document]})
     assert answered.status_code == 200 and answered.json()["fineprint"]["status"] == "partial"
-    plain = tiny.post("/v1/chat/completions", json=chat)
-    assert (plain.status_code, plain.json()["error"]["param"]) == (400, "timeout_s")
+    assert answered.json()["choices"][0]["finish_reason"] == "length"
+
+
+@pytest.mark.parametrize("path", ["completions", "chat/completions"])
+@pytest.mark.parametrize("seconds", [0, 0.5, 3601, "soon"])
+def test_v1_refuses_times_out_of_range(tiny: TestClient, path: str, seconds: Any) -> None:
+    model = tiny.get("/v1/models").json()["data"][0]["id"]
+    prompt = {"messages": [{"role": "user", "content": "?"}]} if "chat" in path else {"prompt": "?"}
+    reply = tiny.post(f"/v1/{path}", json={"model": model, "timeout_s": seconds} | prompt)
+    assert (reply.status_code, reply.json()["error"]["param"]) == (400, "timeout_s")
