@@ -8,12 +8,14 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from backend.batch import Batch, Prefill, ReadBlocks
 from backend.engine import Engine
 from backend.engine_config import EngineConfig
 from backend.errors import EngineBusy, RequestTooLarge
@@ -122,6 +124,48 @@ def test_a_hundred_requests_cancelled_at_random_points(engine: Engine) -> None:
         if key != "read":
             engine.forget(key)
         assert settled(engine) == before, way
+
+
+@pytest.mark.parametrize("moment", ["waits", "reads", "fills", "answers"])
+def test_one_that_is_cancelled_holds_nothing_a_step_later(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    run, left = engine._steps.run, []
+    later: list[tuple[bool, bool, int]] = []
+    before = settled(engine)
+    engine.read(make_document(engine, "d"), lazy=True)
+
+    def watched(batch: Batch) -> None:
+        # Counted in steps, which go on for another: what is late is late on any machine.
+        for one in left:
+            known = one in engine._scheduler.sequences()
+            later.append((known, one.context is not None, len(engine._store._holds)))
+        sequence = None if left else engine._live.get("left")
+        if sequence is not None and moment_of(batch, sequence) == moment:
+            left.append(sequence)
+            engine.cancel("left")
+        run(batch)
+
+    monkeypatch.setattr(engine._steps, "run", watched)
+    with closing(engine.generate(Request("other", QUESTION, LONG))) as other:
+        next(other)
+        asked = Request("left", QUESTION * 40, LONG, "d", ((0, 200),))
+        assert list(engine.generate(asked))[-1].finish_reason == "cancelled"
+        wait_for(lambda: len(later) > 3)
+    assert later[1] == (False, False, 0), "one step after the one that it was cancelled in"
+    engine.forget("d")
+    assert settled(engine) == before
+
+
+def moment_of(batch: Batch, sequence: Any) -> str:
+    """What a step is to this request."""
+    if isinstance(batch, ReadBlocks):
+        return "reads" if batch.asker is sequence else ""
+    if isinstance(batch, Prefill):
+        return "fills" if batch.sequence is sequence else ""
+    if sequence in batch.sequences:
+        return "answers"
+    return "waits" if sequence.context is None else ""
 
 
 def test_many_at_once_cancelled_in_any_order_leave_the_others_alone(engine: Engine) -> None:

@@ -111,6 +111,13 @@ def test_clients_that_leave_at_random_points_leave_nothing_behind(
             body = asked | {"stream": stream, "until_read": rng.random() < 0.5}
             leave(client, "/api/v1/answers", body, seconds)
         wait_for(lambda: is_quiet(application, tiny_engine))
+        # In steps of the engine, which sleep: a slow machine has fewer in a second, not more.
+        for stream in (True, False):
+            left = tiny_engine._pulse.steps
+            leave(client, "/v1/completions", plain | {"stream": stream, "n": 1}, 0.3)
+            wait_for(lambda: is_quiet(application, tiny_engine))
+            spent = tiny_engine._pulse.steps - left
+            assert spent < plain["max_tokens"] // 2, "nobody cancelled it"
         monkeypatch.undo()
         assert tiny_engine.counters.pages_used == before
         tiny_engine._mail.call(tiny_engine._store.check_integrity)
