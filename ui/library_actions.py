@@ -118,7 +118,8 @@ class LibraryActions:
         shown: Shown | None,
         event: gr.EventData,
     ) -> Changes:
-        """A document was chosen, cancelled, retried or deleted."""
+        """A document was chosen, cancelled, retried or deleted. The choice itself is made in the
+        browser (`ui.markup.CHOOSE`)."""
         p = self._parts
         act, document_id = str(event.act), str(event.id)
         changes: Changes = {p.notices: ""}
@@ -126,7 +127,6 @@ class LibraryActions:
             if act == "select":
                 shown = Shown(document_id)
                 changes |= {
-                    p.chosen: document_id,
                     p.shown: shown,
                     p.viewer: await self._view.html(shown, lang),
                 }

@@ -37,10 +37,28 @@ element.addEventListener('click', (event) => {
   const target = event.target.closest('[data-act]');
   if (!target || !element.contains(target)) return;
   if (target.dataset.confirm && !window.confirm(target.dataset.confirm)) return;
+  if (target.dataset.act === 'select') element.dataset.clicked = target.dataset.id;
   trigger('act', { ...target.dataset });
 });
 """
-"""Reports a click on any element with `data-act` as the event `act` with its data attributes."""
+"""Reports a click on any element with `data-act` as the event `act` with its data attributes.
+What was clicked to be selected is kept on the region."""
+
+_CLICKED = "document.querySelector('#fp-library [data-clicked]')"
+
+CHOOSE = f"(chosen) => {_CLICKED}?.dataset.clicked ?? chosen"
+"""What was clicked to be selected, or what is chosen, unless anything was."""
+
+CHOSEN = f"""
+(chosen) => {{
+  const region = {_CLICKED};
+  if (region?.dataset.clicked === chosen) delete region.dataset.clicked;
+}}
+"""
+"""Forgets a click once the choice has come to be what was clicked."""
+
+ASK_CLICKED = f"(chosen, ...rest) => [{_CLICKED}?.dataset.clicked ?? chosen, ...rest]"
+"""Runs before a question's handler: a click that is not the choice yet counts already."""
 
 FOLLOWS = (
     CLICKS

@@ -15,7 +15,7 @@ from ui.exchange import Talk
 from ui.files import NAMES_OF_FILES
 from ui.keys import keyed
 from ui.library_actions import LibraryActions
-from ui.markup import CLICKS, FOLLOWS
+from ui.markup import ASK_CLICKED, CHOOSE, CHOSEN, CLICKS, FOLLOWS
 from ui.page_actions import PageActions
 from ui.parts import Parts
 from ui.strings import LANG_NAMES, LANGS, Lang, text
@@ -25,6 +25,9 @@ from ui.viewer import Viewer
 POLL_SECONDS = 1.0
 _KEPT = (3600, 3600)
 """Looks every hour for uploads that no handler took up and removes those older than an hour."""
+
+_CHOSEN_AT = "fineprint-chosen"
+"""Where in the browser's storage the choice lies: it outlives the session and the server."""
 
 _QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 
@@ -143,7 +146,8 @@ def _lay_out() -> Parts:
         ask=ask,
         stop=stop,
         viewer=viewer,
-        chosen=gr.State(None),
+        # The secret must be the same after a new start; an identifier needs none.
+        chosen=gr.BrowserState(storage_key=_CHOSEN_AT, secret=_CHOSEN_AT),
         said=gr.State(Talk()),
         running=gr.State(""),
         shown=gr.State(None),
@@ -169,7 +173,7 @@ def _connect(
     views = {p.talk, p.viewer, p.notices, p.status}
     where = [p.lang, p.chosen, p.seen, p.said]
 
-    page.load(whole.open, None, [p.lang, *words, *listing, *views], **quiet)
+    page.load(whole.open, p.chosen, [p.lang, *words, *listing, *views], **quiet)
     p.lang.input(
         whole.translate,
         [p.lang, p.chosen, p.said, p.shown, p.examined],
@@ -191,15 +195,21 @@ def _connect(
         library.manage,
         [p.lang, p.chosen, p.said, p.shown],
         listing | viewing | {p.notices},
+        trigger_mode="multiple",
         **quiet,
+    )
+    # The choice is made in the browser, at once: the question that follows a click goes there.
+    p.library.act(None, p.chosen, p.chosen, js=CHOOSE, trigger_mode="multiple", **quiet).then(
+        None, p.chosen, None, js=CHOSEN, **quiet
     )
     settled = {p.talk, p.said, p.running, p.ask, p.stop}
     asking = settled | {p.question, p.status, p.suggestions} | viewing
     gr.on(
         [p.ask.click, p.question.submit],
         talk.ask,
-        [p.question, p.lang, p.chosen, p.said],
+        [p.chosen, p.question, p.lang, p.said],
         asking,
+        js=ASK_CLICKED,
         trigger_mode="once",
         **quiet,
     ).then(talk.settle, [p.lang, p.said], settled, **quiet)

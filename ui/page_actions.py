@@ -32,10 +32,11 @@ class PageActions:
         self._library = library
         self._examination = examination
 
-    async def open(self, request: gr.Request) -> Changes:
-        """The page was loaded: pick its language and list the documents."""
+    async def open(self, chosen: str | None, request: gr.Request) -> Changes:
+        """The page was loaded: pick its language and list the documents. `chosen` is what the
+        browser keeps from before."""
         lang = _preferred(request)
-        changes = await self.translate(lang, None, Talk(), None, Examined())
+        changes = await self.translate(lang, chosen, Talk(), None, Examined())
         return {self._parts.lang: lang, **changes}
 
     async def translate(

@@ -39,7 +39,7 @@ class TalkActions:
         self._view = viewer
 
     async def ask(
-        self, question: str, lang: Lang, chosen: str | None, said: Talk
+        self, chosen: str | None, question: str, lang: Lang, said: Talk
     ) -> AsyncIterator[Changes]:
         """Ask the chosen document and draw the answer as it comes."""
         p = self._parts
