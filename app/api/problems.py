@@ -27,6 +27,10 @@ from retrieval.errors import RetrievalError
 logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+MOST_FAULTS = 20
+"""Of one request that are told."""
+FAULT_CHARS = 300
+"""Of a field's name, which may be as long as a body, and of what is wrong with it."""
 RETRY_SECONDS = 5
 """Where nothing better is known."""
 _ROUTER_CODES = {400: "bad_json", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
@@ -129,16 +133,19 @@ async def _http_exception(_: Request, error: Exception) -> Problem:
 
 async def _validation_error(_: Request, error: Exception) -> Problem:
     assert isinstance(error, RequestValidationError)
+    found = error.errors()
+    if any(fault["type"] == "json_invalid" for fault in found):
+        return Problem(400, "bad_json", "The request body is not valid JSON.")
     faults = [
         {
-            "field": ".".join(str(part) for part in fault["loc"]),
-            "message": fault["msg"] if tuple(fault["loc"]) != ("body",) else _WHOLE_BODY,
+            "field": ".".join(str(part) for part in fault["loc"])[:FAULT_CHARS],
+            "message": _WHOLE_BODY if fault["loc"] == ("body",) else fault["msg"][:FAULT_CHARS],
         }
-        for fault in error.errors()
+        for fault in found[:MOST_FAULTS]
     ]
-    if any(fault["type"] == "json_invalid" for fault in error.errors()):
-        return Problem(400, "bad_json", "The request body is not valid JSON.")
     detail = "; ".join(f"{fault['field']}: {fault['message']}" for fault in faults)
+    if len(found) > MOST_FAULTS:
+        detail += f"; and {len(found) - MOST_FAULTS} more"
     return Problem(422, "invalid_request", detail, extra={"errors": faults})
 
 

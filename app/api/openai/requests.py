@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from app.api.openai.parameters import known_only
 from app.api.schemas.answers import MAX_DOCUMENTS, TimeoutSeconds
+from app.api.schemas.common import MOST_FIELDS, Number, Whole
 from app.errors import BadRequest
 from backend.types import SamplingParams
 
@@ -16,9 +17,6 @@ MOST_CHOICES = 16
 MOST_STOPS = 16
 MOST_PROMPTS = 64
 MOST_MESSAGES = 10_000
-MOST_FIELDS = 100
-"""Of one object. A body may have megabytes of wrong items: its first fault is enough, a list of all
-takes minutes and gigabytes."""
 COMPLETION_TOKENS = 16
 """Tokens of a completion that states no limit, as in OpenAI's API; a chat answer may fill the
 model's window."""
@@ -149,22 +147,22 @@ class GenerationRequest(_Object):
     arrival; what is written by then is the answer."""
 
     model: Annotated[str, Field(min_length=1, max_length=4096)]
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
-    temperature: Annotated[float, Field(ge=0)] = 1.0
-    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
-    top_k: Annotated[int, Field(ge=-1)] = 0
-    repetition_penalty: Annotated[float, Field(gt=0)] = 1.0
-    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
+    max_tokens: Annotated[Whole, Field(ge=1)] | None = None
+    temperature: Annotated[Number, Field(ge=0)] = 1.0
+    top_p: Annotated[Number, Field(gt=0, le=1)] = 1.0
+    top_k: Annotated[Whole, Field(ge=-1)] = 0
+    repetition_penalty: Annotated[Number, Field(gt=0)] = 1.0
+    seed: Annotated[Whole, Field(ge=-(2**63), lt=2**63)] | None = None
     stop: Annotated[
         tuple[Annotated[str, Field(min_length=1)], ...],
         Field(max_length=MOST_STOPS, fail_fast=True),
         BeforeValidator(_stops),
         _STOP_SCHEMA,
     ] = ()
-    n: Annotated[int, Field(ge=1, le=MOST_CHOICES)] = 1
+    n: Annotated[Whole, Field(ge=1, le=MOST_CHOICES)] = 1
     ignore_eos: bool = False
     match_documents: bool = True
-    min_tokens: Annotated[int, Field(ge=0)] = 0
+    min_tokens: Annotated[Whole, Field(ge=0)] = 0
     stream: bool = False
     stream_options: StreamOptions | None = None
     timeout_s: TimeoutSeconds | None = None
@@ -211,10 +209,12 @@ class ChatRequest(GenerationRequest):
     messages: Annotated[
         list[ChatMessage], Field(min_length=1, max_length=MOST_MESSAGES, fail_fast=True)
     ]
-    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_completion_tokens: Annotated[Whole, Field(ge=1)] | None = None
     logprobs: bool = False
-    top_logprobs: Annotated[int, Field(ge=0, le=20)] = 0
-    document_ids: Annotated[list[_Id], Field(min_length=1, max_length=MAX_DOCUMENTS)] | None = None
+    top_logprobs: Annotated[Whole, Field(ge=0, le=20)] = 0
+    document_ids: (
+        Annotated[list[_Id], Field(min_length=1, max_length=MAX_DOCUMENTS, fail_fast=True)] | None
+    ) = None
 
     @model_validator(mode="after")
     def _best_of_something(self) -> ChatRequest:
@@ -242,7 +242,7 @@ class CompletionRequest(GenerationRequest):
         BeforeValidator(_prompts),
         _PROMPT_SCHEMA,
     ]
-    logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    logprobs: Annotated[Whole, Field(ge=0, le=20)] | None = None
 
     @property
     def tells_logprobs(self) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from app.api.deps import OwnerDep, ServicesDep
 from app.api.routes import API_PREFIX
 from app.api.routes.documents import DocumentId, loaded
-from app.api.schemas.common import Public
+from app.api.schemas.common import Body, Number, Public
 from app.errors import Conflict
 from app.readiness import make_known, require_askable
 from app.services import Services
@@ -19,10 +19,10 @@ from app.tokens import content_key
 router = APIRouter(prefix=f"{API_PREFIX}/documents", tags=["documents"])
 
 
-class PinCreate(BaseModel):
+class PinCreate(Body):
     """`ttl_s`: seconds after which the pin ends by itself; a second pin replaces the first."""
 
-    ttl_s: Annotated[float, Field(ge=1, le=604_800, allow_inf_nan=False)] = 3600.0
+    ttl_s: Annotated[Number, Field(ge=1, le=604_800, allow_inf_nan=False)] = 3600.0
 
 
 class PinPublic(Public):

@@ -5,10 +5,18 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from app.answer_run import CANCELLED, AnswerRun, RunState
-from app.api.schemas.common import BoxPublic, Entity, FaultPublic, Public, WarningPublic
+from app.api.schemas.common import (
+    Body,
+    BoxPublic,
+    Entity,
+    FaultPublic,
+    Number,
+    Public,
+    WarningPublic,
+)
 from app.conversations import Conversation, Message
 from app.events import (
     AnswerCompleted,
@@ -29,19 +37,17 @@ from retrieval.types import Language
 
 MAX_DOCUMENTS = 20
 Id = Annotated[str, Field(max_length=64)]
-TimeoutSeconds = Annotated[float, Field(ge=1, le=3600, allow_inf_nan=False)]
+TimeoutSeconds = Annotated[Number, Field(ge=1, le=3600, allow_inf_nan=False)]
 """From the question's arrival; at the end what is shown stands (`finish_reason: timeout`)."""
 
 
-class AnswerCreate(BaseModel):
+class AnswerCreate(Body):
     """A question. With `stream` (or `Accept: text/event-stream`) the reply is an event stream.
     `until_read`: stay until the documents are read; the answer comes at once as a framework and is
     confirmed or revised then."""
 
-    model_config = ConfigDict(extra="forbid")
-
     question: str
-    document_ids: Annotated[list[Id], Field(min_length=1, max_length=MAX_DOCUMENTS)]
+    document_ids: Annotated[list[Id], Field(min_length=1, max_length=MAX_DOCUMENTS, fail_fast=True)]
     conversation_id: Id | None = None
     stream: bool = False
     until_read: bool = False

@@ -5,17 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, Field
 
-from app.api.schemas.common import Entity
+from app.api.schemas.common import Body, Entity
 from app.api_keys import Role
 from app.owners import MAX_CHARS
 
 
-class ApiKeyCreate(BaseModel):
+class ApiKeyCreate(Body):
     """Whose documents the key opens, what else it may do, and until when."""
-
-    model_config = ConfigDict(extra="forbid")
 
     owner: str = Field(min_length=1, max_length=MAX_CHARS)
     role: Role = "user"

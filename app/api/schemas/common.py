@@ -3,9 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from app.errors import BadParameter
+
+MOST_FIELDS = 100
+"""Of one object. A body may have a hundred thousand unknown ones: to list them all as faults takes
+seconds, in which the event loop does nothing else."""
+
+
+def _no_truth_value(value: Any) -> Any:
+    # In Python True is a 1; in JSON they are different things.
+    if isinstance(value, bool):
+        raise ValueError("give a number, not true or false")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_no_truth_value)]
+"""A whole number of a body."""
+Number = Annotated[float, BeforeValidator(_no_truth_value)]
+"""A number of a body."""
+
+
+class Body(BaseModel):
+    """Base of every body that is taken; unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_fields(cls, value: Any) -> Any:
+        if isinstance(value, dict) and len(value) > MOST_FIELDS:
+            raise BadParameter(
+                f"The request holds an object with {len(value):,} fields; the limit is "
+                f"{MOST_FIELDS}.",
+                code="invalid_request",
+            )
+        return value
 
 
 class Public(BaseModel):

@@ -5,19 +5,17 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from app.api.schemas.common import Public, WarningPublic
+from app.api.schemas.common import Body, Public, WarningPublic
 from retrieval.compare.types import Category, ChangeKind
 from retrieval.types import Language
 
 Id = Annotated[str, Field(max_length=64)]
 
 
-class ComparisonCreate(BaseModel):
+class ComparisonCreate(Body):
     """The two documents, both askable."""
-
-    model_config = ConfigDict(extra="forbid")
 
     old_document_id: Id
     new_document_id: Id

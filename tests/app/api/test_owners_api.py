@@ -291,6 +291,10 @@ def test_an_admin_makes_and_revokes_keys(
     client: TestClient, boss: Headers, of_alice: dict[str, str]
 ) -> None:
     path = "/api/v1/api-keys"
+    many = {f"k{number}": 1 for number in range(60_000)}
+    full = client.post(path, json=many, headers=boss)
+    assert (full.status_code, full.json()["code"]) == (422, "invalid_request")
+    assert len(full.content) < 1000
     made = client.post(path, json={"owner": "Dora"}, headers=boss)
     assert made.status_code == 201
     entry = made.json()

@@ -112,6 +112,52 @@ def test_what_fails_in_a_worker_has_the_status_of_what_fails_at_once(
         assert ("retry-after" in reply.headers) == (status in (429, 503))
 
 
+FULL = {f"k{number}": 1 for number in range(60_000)}
+
+
+@pytest.mark.parametrize("path", ["answers", "comparisons", "documents/doc_x/pin"])
+def test_a_body_full_of_unknown_fields_is_refused_in_one_line(
+    client: TestClient, path: str
+) -> None:
+    reply = client.post(f"/api/v1/{path}", json=FULL)
+    assert reply.status_code == 422
+    assert reply.json()["code"] == "invalid_request"
+    assert "60,000 fields" in reply.json()["detail"]
+    assert len(reply.content) < 1000
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"question": "q", "document_ids": [1] * 300_000},
+        {"question": "q", "document_ids": ["d"], "k" * 900_000: 1},
+        {f"k{number}": 1 for number in range(100)},
+    ],
+)
+def test_the_faults_that_are_told_are_few_and_short(
+    client: TestClient, body: dict[str, Any]
+) -> None:
+    reply = client.post("/api/v1/answers", json=body)
+    assert (reply.status_code, reply.json()["code"]) == (422, "invalid_request")
+    assert 1 <= len(reply.json()["errors"]) <= 20
+    assert len(reply.content) < 16_000
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("answers", {"question": "q", "document_ids": ["d"], "timeout_s": True}, "timeout_s"),
+        ("documents/doc_x/pin", {"ttl_s": True}, "ttl_s"),
+    ],
+)
+def test_a_truth_value_is_no_number(
+    client: TestClient, path: str, body: dict[str, Any], field: str
+) -> None:
+    reply = client.post(f"/api/v1/{path}", json=body)
+    assert reply.status_code == 422
+    assert [fault["field"] for fault in reply.json()["errors"]] == [f"body.{field}"]
+
+
 def test_wrong_method_names_the_right_ones(client: TestClient) -> None:
     reply = client.put("/api/v1/documents/doc_x")
     assert reply.status_code == 405
