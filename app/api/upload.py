@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
 HEAD_BYTES = 65536
 """Enough to tell a file's kind."""
+MOST_PARTS = 100
+"""Of one form; it needs one. Each costs the event loop some time, and a body has room for a hundred
+thousands of them."""
+MOST_HEADER_BYTES = 16_384
+"""Of one part; its longest header has the file's name."""
 DRAIN_SECONDS = 5.0
 """How long a refused upload is still read: a client that is cut off while sending often shows
 "connection reset" instead of the reason."""
@@ -59,6 +64,8 @@ class UploadedFile(io.RawIOBase):
         )
         self._buffer = bytearray()
         self._header: tuple[bytearray, bytearray] = (bytearray(), bytearray())
+        self._parts = 0
+        self._header_bytes = 0
         self._disposition = b""
         self._in_file = False
         self._found = False
@@ -107,12 +114,26 @@ class UploadedFile(io.RawIOBase):
 
     def _part_begin(self) -> None:
         self._disposition = b""
+        self._header_bytes = 0
+        self._parts += 1
+        if self._parts > MOST_PARTS:
+            raise BadRequest(
+                f"The form has more than {MOST_PARTS} parts. {_FORM}", code="too_many_parts"
+            )
 
     def _header_field(self, data: bytes, start: int, end: int) -> None:
-        self._header[0].extend(data[start:end])
+        self._take_header(self._header[0], data[start:end])
 
     def _header_value(self, data: bytes, start: int, end: int) -> None:
-        self._header[1].extend(data[start:end])
+        self._take_header(self._header[1], data[start:end])
+
+    def _take_header(self, into: bytearray, data: bytes) -> None:
+        self._header_bytes += len(data)
+        if self._header_bytes > MOST_HEADER_BYTES:
+            raise BadRequest(
+                f"A part of the form has more than {MOST_HEADER_BYTES:,} bytes of headers. {_FORM}"
+            )
+        into.extend(data)
 
     def _header_end(self) -> None:
         field, value = self._header

@@ -129,6 +129,34 @@ def test_an_upload_must_be_one_file_in_its_field(client: TestClient) -> None:
     assert client.get(DOCUMENTS).json()["total"] == 0
 
 
+FILE = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nwords\r\n'
+PART = b'--b\r\nContent-Disposition: form-data; name="x"\r\n\r\n1\r\n'
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (PART * 200_000 + FILE, "too_many_parts"),
+        (FILE + PART * 200_000, "too_many_parts"),
+        (b"--b\r\n" + b"X: 1\r\n" * 10_000 + b"\r\nwords\r\n", "bad_request"),
+        (b"--b\r\nX: " + b"1" * 100_000 + b"\r\n\r\nwords\r\n", "bad_request"),
+    ],
+)
+def test_a_form_of_many_parts_or_headers_is_refused(
+    client: TestClient, body: bytes, code: str
+) -> None:
+    head = {"content-type": "multipart/form-data; boundary=b"}
+    reply = client.post(DOCUMENTS, content=body + b"--b--\r\n", headers=head)
+    assert (reply.status_code, reply.json()["code"]) == (400, code)
+    assert client.get(DOCUMENTS).json()["total"] == 0
+
+
+def test_a_form_may_have_some_parts_beside_its_file(client: TestClient) -> None:
+    head = {"content-type": "multipart/form-data; boundary=b"}
+    reply = client.post(DOCUMENTS, content=PART * 50 + FILE + b"--b--\r\n", headers=head)
+    assert reply.status_code == 202
+
+
 def test_full_disk_is_told(
     client: TestClient, services: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
