@@ -29,7 +29,8 @@ class AnswerRun:
 
     `brief` is set when the model shall word it no more, because others wait for that.
     `deadline` (`time.perf_counter`) is when it shall be over, None for no such time. Whoever writes
-    its last event claims the end before; what comes from others afterwards is dropped."""
+    its last event claims the end before; what comes from others afterwards is dropped.
+    `deleted`: its conversation was, so that nobody shall find it."""
 
     def __init__(
         self,
@@ -62,6 +63,7 @@ class AnswerRun:
         self._notify: set[Callable[[], None]] = set()
         self._lonely_since: float | None = time.monotonic()
         self.was_followed = False
+        self.deleted = False
         self._finished_at: float | None = None
         self._done = threading.Event()
         self.timeline = Timeline()

@@ -15,11 +15,11 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from app.answer_ends import as_stopped, internal, since, stopped, with_waiting
 from app.answer_run import CANCELLED, TIMEOUT, AnswerRun, StopReason
+from app.answer_saving import AnswerSaving
 from app.attempts import request_ids
 from app.conversations import Conversations
 from app.documents import LoadedDocument
@@ -33,7 +33,7 @@ from app.questions import Question
 from app.readiness import make_known
 from app.request_id import serving
 from app.types import Answer, Turn
-from app.unwritten import AGAIN_S, Unwritten, may_pass
+from app.unwritten import AGAIN_S
 from app.waiting import Places, WaitingLine
 from backend.errors import BackendError
 from retrieval.errors import RetrievalError
@@ -120,7 +120,7 @@ class AnswerRuns:
         # Those of them that are kept until their documents are read.
         self._staying: set[AnswerRun] = set()
         self._stayers = Places(max(1, workers // STAYING_SHARE), several=several_owners)
-        self._unwritten = Unwritten()
+        self._saving = AnswerSaving(conversations)
         self._changed = threading.Condition()
         self._hurried = False
         self._closed = False
@@ -266,6 +266,21 @@ class AnswerRuns:
         self._stop(run, CANCELLED)
         return run
 
+    def drop(self, conversation_id: str) -> None:
+        """Ends the runs of a conversation that was deleted; none of them is found afterwards."""
+        with self._changed:
+            runs = [run for run in self._runs.values() if run.conversation_id == conversation_id]
+        for run in runs:
+            run.deleted = True
+            if run.finished:
+                self._forget(run)
+            else:
+                self._stop(run, CANCELLED)
+
+    def _forget(self, run: AnswerRun) -> None:
+        with self._changed:
+            self._runs.pop(run.id, None)
+
     def hurry(self) -> None:
         """The server stops soon: from now on no wording goes on for which another question waits,
         which would get nothing."""
@@ -401,59 +416,27 @@ class AnswerRuns:
         return self._engine.attends_pages and self._waiting.rivals(owner) >= most
 
     def _complete(self, run: AnswerRun, answer: Answer) -> None:
-        if not run.claim_end():
-            return
-        save = partial(self._conversations.save_answer, run.conversation_id, run.id, answer)
-        try:
-            save()
-        except Exception as error:
-            # The reader still gets the answer, and is told that it may not be found again.
-            logger.error("answer %s could not be saved", run.id, exc_info=error)
-            reason = str(error) if isinstance(error, AppError) else "the log has the details."
-            reason = f"This answer could not be saved: {reason}"
-            if self._keep_end(run, error, save):
-                reason += " It is saved as soon as that is possible."
-            unsaved = DocumentWarning("not_saved", reason)
-            answer = dataclasses.replace(answer, warnings=(*answer.warnings, unsaved))
-        self._finish(run, AnswerCompleted(answer))
+        if run.claim_end():
+            self._finish(run, self._saving.completed(run, answer))
 
     def _fail(self, run: AnswerRun, event: AnswerFailed) -> None:
-        if not run.claim_end():
-            return
-        save = partial(
-            self._conversations.fail_answer,
-            run.id,
-            event.code,
-            event.message,
-            status="cancelled" if event.code == CANCELLED else "failed",
-            content=run.text(),
-        )
-        try:
-            save()
-        except Exception as error:
-            # Whatever the database says: those who follow must hear that it is over.
-            logger.error("the end of answer %s could not be saved", run.id, exc_info=error)
-            self._keep_end(run, error, save)
-        self._finish(run, event)
-
-    def _keep_end(self, run: AnswerRun, error: Exception, save: Callable[[], object]) -> bool:
-        """Whether an end that failed to be saved may be saved later."""
-        if may_pass(error):
-            self._unwritten.keep(run.id, save)
-        return run.id in self._unwritten
+        if run.claim_end():
+            self._finish(run, self._saving.failed(run, event))
 
     def _write_again(self) -> None:
         """Saves the ends that the database did not take, and at last those of the last workers."""
         while not self._closed:
             with self._changed:
                 self._changed.wait_for(lambda: self._closed, timeout=AGAIN_S)
-            self._unwritten.write()
+            self._saving.unwritten.write()
         for thread in self._threads[:-1]:
             thread.join()
-        self._unwritten.write()
+        self._saving.unwritten.write()
 
     def _finish(self, run: AnswerRun, event: AnswerCompleted | AnswerFailed) -> None:
         run.publish(event)
+        if run.deleted:
+            self._forget(run)
         if self._on_finished is None:
             return
         try:
@@ -473,9 +456,8 @@ class AnswerRuns:
             for run in runs:
                 if not run.finished and run.time_is_up:
                     self._give_up(run, TIMEOUT)
-                if run.finished_for() > self._keep_seconds and run.id not in self._unwritten:
-                    with self._changed:
-                        del self._runs[run.id]
+                if run.finished_for() > self._keep_seconds and run.id not in self._saving.unwritten:
+                    self._forget(run)
                 elif not run.finished and run.lonely_for() > self._grace_of(run):
                     self._give_up(run, CANCELLED)
 

@@ -210,7 +210,7 @@ class Conversations:
             of = None if row is None else session.get(ConversationRow, row.conversation_id)
             # Another owner's message is not told apart from one that never was.
             if row is None or of is None or owner not in (None, of.owner):
-                raise NotFound(f"There is no message {message_id}.")
+                raise NotFound(f"There is no answer {message_id}.")
             return _message(row, _citations(session, [row.id]).get(row.id, ()))
 
     def messages(self, conversation_id: str, *, owner: str | None = None) -> tuple[Message, ...]:

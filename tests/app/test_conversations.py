@@ -159,7 +159,7 @@ def test_owners_do_not_meet(start: Start) -> None:
             call()
     with pytest.raises(NotFound) as refused:
         conversations.message("ans_1", owner="local")
-    assert refused.value.message == "There is no message ans_1.", "and no word of a conversation"
+    assert refused.value.message == "There is no answer ans_1.", "and no word of a conversation"
 
 
 def test_lists(start: Start) -> None:

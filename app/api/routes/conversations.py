@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from app.api.deps import OwnerDep, ServicesDep, StretchDep
+from app.api.deps import OwnerDep, RunsDep, ServicesDep, StretchDep
 from app.api.routes import API_PREFIX
 from app.api.schemas.common import ListPublic
 from app.api.schemas.conversations import ConversationDetail, ConversationPublic
@@ -36,8 +36,10 @@ def get_conversation(
 
 @router.delete("/{conversation_id}")
 def delete_conversation(
-    conversation_id: str, services: ServicesDep, owner: OwnerDep
+    conversation_id: str, services: ServicesDep, owner: OwnerDep, runs: RunsDep
 ) -> DeletedPublic:
-    """Remove a conversation and its messages; its documents stay."""
+    """Remove a conversation and its messages; its documents stay. What is being answered in it is
+    cancelled."""
     services.conversations.delete(conversation_id, owner=owner)
+    runs.drop(conversation_id)
     return DeletedPublic(id=conversation_id, object="conversation")

@@ -215,6 +215,58 @@ def test_conversation_keeps_questions_and_answers(
     assert client.get(path).status_code == 404
 
 
+def test_a_conversation_deleted_while_it_is_answered_ends_as_cancelled_and_is_gone(
+    client: TestClient, upload: Any, asker: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    document = upload()
+    asker.gate.clear()
+    with client.stream("POST", ANSWERS, json=ask(document, stream=True)) as reply:
+        answer_id = reply.headers["location"].rpartition("/")[2]
+        assert asker.started.acquire(timeout=10)
+        of = client.get(f"{ANSWERS}/{answer_id}").json()["conversation_id"]
+        assert client.delete(f"/api/v1/conversations/{of}").status_code == 200
+        told = events(reply.iter_lines())
+    assert (told[-1][1], told[-1][2]["code"]) == ("error", "cancelled")
+    gone = client.get(f"{ANSWERS}/{answer_id}")
+    assert (gone.status_code, gone.json()["detail"]) == (404, f"There is no answer {answer_id}.")
+    assert client.get(f"{ANSWERS}/{answer_id}/stream").status_code == 404
+    assert [one.message for one in caplog.records if one.levelname == "ERROR"] == []
+
+
+def test_a_conversation_that_another_server_deletes_ends_its_answers_as_cancelled(
+    client: TestClient,
+    upload: Any,
+    services: Any,
+    asker: Any,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    document = upload()
+    asker.gate.clear()
+    with client.stream("POST", ANSWERS, json=ask(document, stream=True)) as reply:
+        answer_id = reply.headers["location"].rpartition("/")[2]
+        assert asker.started.acquire(timeout=10)
+        of = client.get(f"{ANSWERS}/{answer_id}").json()["conversation_id"]
+        services.conversations.delete(of)
+        asker.gate.set()
+        told = events(reply.iter_lines())
+    assert (told[-1][1], told[-1][2]["code"]) == ("error", "cancelled")
+    assert [one.message for one in caplog.records if one.levelname == "ERROR"] == []
+    deadline = time.monotonic() + 20
+    while client.get(f"{ANSWERS}/{answer_id}").status_code != 404:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_the_answers_of_a_deleted_conversation_are_gone_with_it(
+    client: TestClient, upload: Any
+) -> None:
+    body = client.post(ANSWERS, json=ask(upload())).json()
+    path = f"{ANSWERS}/{body['id']}"
+    assert client.get(path).status_code == 200
+    client.delete(f"/api/v1/conversations/{body['conversation_id']}")
+    assert [client.get(path + end).status_code for end in ("", "/stream", "/timeline")] == [404] * 3
+
+
 def test_an_answer_is_found_after_the_run_is_forgotten(
     client: TestClient, upload: Any, services: Any
 ) -> None:
