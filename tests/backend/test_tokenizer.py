@@ -230,6 +230,18 @@ def test_tokens_that_swallow_white_space(tiny_llama: Path) -> None:
     assert tokenizer.decode(tokenizer.encode(tokenizer.quote(text), special=True)) == text
 
 
+def test_a_run_of_blanks_costs_its_length(tiny_llama: Path) -> None:
+    spec = json.loads((tiny_llama / "tokenizer.json").read_text("utf-8"))
+    for token in spec["added_tokens"]:
+        token.update(lstrip=True, rstrip=True)
+    tokenizer = Tokenizer(spec, ChatTemplate(None))
+    start = time.process_time()
+    text = " " * 200_000
+    assert tokenizer.quote(text) == text
+    # A cost in the square took minutes.
+    assert time.process_time() - start < 20
+
+
 @pytest.mark.parametrize(
     ("source", "pattern"),
     [
