@@ -7,7 +7,7 @@ not written in the passage is not there.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from app.answer.clause_numbers import find_clause_numbers
@@ -15,32 +15,10 @@ from app.answer.dates import find_dates
 from app.answer.figures import find_figures
 from app.answer.units import MONEY
 from app.terms.blanks import find_blanks
+from app.terms.cues import belongs, renewed
 from app.terms.rules import ValueKind
 from retrieval.folding import fold_width
 
-_CUES: dict[ValueKind, tuple[re.Pattern[str], re.Pattern[str]]] = {
-    # What stands before a value, and what follows it, where not every figure of a passage counts.
-    "notice": (
-        re.compile(
-            r"(?:\bnotice\b|\bnotif\w+|\bat least|\bless than|\blater than|提前|不少于)"
-            r"[^.;。；]{0,30}$"
-        ),
-        re.compile(
-            r"^[)'’\s]*(?:(?:[\w-]+\s+){0,3}notice|(?:\w+\s+)?(?:before|prior)\b|in\s+advance|之?[前内]|以[前内])"
-        ),
-    ),
-    "within": (
-        re.compile(r"(?:\bwithin|\bnet|\blater\s+than)[^.;。；]{0,30}$"),
-        re.compile(r"^[)'’\s]*(?:(?:of|after|from|following)\b|之?[内前]|以[内前])"),
-    ),
-    "cap": (
-        re.compile(
-            r"(?:\bexceed\w*|\blimit\w*|\bgreater|\blesser|\bmaximum|\bcap\w*|\bexcess|超过|最高|最多|上限|限额|为限|限于|总额)"
-            r"[^.;。；]{0,120}$"
-        ),
-        re.compile(r"^[^.;。；，,]{0,12}(?:为限|为上限|封顶)"),
-    ),
-}
 _HOLE = re.compile(r"(?<=[\u4e00-\u9fff])\s{2,}|[_＿×]")
 """A printed "一九　　年" is the start of a date that was never filled in, not nineteen years."""
 _PERIODS = ("day", "month", "hour", "business day", "trading day")
@@ -81,8 +59,7 @@ def read_values(text: str, kind: ValueKind) -> tuple[Found, ...]:
     """The values of one kind in a passage, in order; empty when it holds none. Blanks come out as
     such only where no value of the kind stands."""
     found = tuple(_readers(text, kind))
-    if kind in _CUES:
-        found = tuple(one for one in found if _cued(text, one, kind))
+    found = tuple(_of_term(text, found, kind))
     if found or kind == "text":
         return found
     return tuple(Found(None, start, end, True) for start, end in find_blanks(text))
@@ -103,13 +80,20 @@ def _readers(text: str, kind: ValueKind) -> Iterator[Found]:
         yield from sorted(both, key=lambda one: one.start)
 
 
-def _cued(text: str, one: Found, kind: ValueKind) -> bool:
-    before, after = _CUES[kind]
-    folded = fold_width(text).lower()
-    return bool(
-        before.search(folded[max(0, one.start - 200) : one.start])
-        or after.match(folded[one.end : one.end + 60])
-    )
+def _of_term(text: str, found: Iterable[Found], kind: ValueKind) -> Iterator[Found]:
+    """The values that belong to the term; of a first period and that of a renewal the first."""
+    last: Found | None = None
+    for one in found:
+        # A date has no unit.
+        if kind == "time" and not (one.value or "0")[-1].isalpha():
+            last = one
+        elif not belongs(text, one.start, one.end, kind):
+            continue
+        elif kind == "time":
+            if last is not None and renewed(text, last.end, one.start):
+                continue
+            last = one
+        yield one
 
 
 def date_spans(text: str) -> Iterator[tuple[int, int]]:

@@ -268,3 +268,44 @@ def test_what_goes_on_in_a_list_is_not_blank(text: str, name: TermName) -> None:
 def test_a_label_without_a_value_is_blank(text: str, name: TermName) -> None:
     found = terms(text)[name]
     assert found.state == "left_blank" and [value.blank for value in found.values] == [True]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "expected"),
+    [
+        ("This Agreement shall have an initial term of one (1) year from the date above (the "
+         '"Initial Term"), and shall thereafter automatically renew for successive two (2) year '
+         "periods, unless notice is given at least ninety (90) days prior to the end of the term.",
+         "renewal", ["24 month"]),
+        ("This Agreement shall have an initial term of one (1) year from the date above (the "
+         '"Initial Term"), and shall thereafter automatically renew for successive two (2) year '
+         "periods, unless notice is given at least ninety (90) days prior to the end of the term.",
+         "term", ["12 month"]),
+        ("This Agreement may be extended for three years by notice given 60 days in advance.",
+         "renewal", ["36 month"]),
+        ("This Agreement shall automatically renew for additional terms of 6 months upon the end "
+         "of the initial five year term.", "renewal", ["6 month"]),
+        ("This Agreement shall continue for at least five years unless extended.",
+         "term", ["60 month"]),
+        ("The total liability of the Supplier shall not exceed the amount paid by the Buyer under "
+         "this Agreement within the six (6) month period immediately preceding the claim.",
+         "payment_period", []),
+        ("Liability is limited to the fees paid within the last twelve (12) months.",
+         "payment_period", []),
+        ("The cap equals the fees payable within 12 months prior to the event.",
+         "payment_period", []),
+        ("The Buyer shall pay each invoice within 45 days after receipt.",
+         "payment_period", ["45 day"]),
+        ("The deposit shall be paid within 10 days prior to the commencement date.",
+         "payment_period", ["10 day"]),
+        ("第一条 本合同有效期为三年，期满前三个月双方可协商续签一年。", "renewal", ["12 month"]),
+        ("第一条 本合同有效期为三年，期满前三个月双方可协商续签一年。", "term", ["36 month"]),
+        ("第一条 责任以索赔前六个月内已支付的费用为限。", "payment_period", []),
+        ("第一条 甲方应于收到发票后三十日内付款。", "payment_period", ["30 day"]),
+    ],
+)  # fmt: skip
+def test_each_period_belongs_to_its_own_term(
+    text: str, name: TermName, expected: list[str]
+) -> None:
+    found = values(terms(f"1. Terms\n{text}\n"), name)
+    assert [value for value in found if value is not None] == expected
