@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.api.problems import Problem
 from ui.client import Api
 from ui.errors import UIError
 from ui.keys import COOKIE
@@ -58,14 +59,17 @@ class SignIn:
             left.delete_cookie(COOKIE)
             return left
         lang = _language(request)
+        looks = request.method == "GET" and "text/html" in request.headers.get("accept", "")
         try:
             if await self._is_good(request.cookies.get(COOKIE, "")):
                 return None
         except UIError as error:
-            return PlainTextResponse(reason(error, lang), 503)
-        if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+            why = reason(error, lang)
+            return PlainTextResponse(why, 503) if looks else Problem(503, "unavailable", why)
+        if looks:
             return RedirectResponse(SIGN_IN, 303)
-        return PlainTextResponse(text(lang, "key_needed"), 401)
+        # Also for programs that misspell an address of the API, which then is the page's.
+        return Problem(401, "missing_api_key", text(lang, "key_needed"))
 
     async def _sign_in(self, request: Request) -> Response:
         lang = _language(request)

@@ -124,6 +124,22 @@ def test_a_good_key_is_asked_about_once_a_minute(server: Server) -> None:
     assert server.asked == 1
 
 
+@pytest.mark.parametrize("path", ["/API/V1/documents", "//api/v1/documents", "/V1/models"])
+def test_a_misspelt_address_of_the_api_is_told_a_problem(server: Server, path: str) -> None:
+    async def work(browser: httpx.AsyncClient) -> None:
+        for method in ("GET", "POST"):
+            reply = await browser.request(method, f"{HOME}{path}")
+            assert reply.status_code == 401
+            assert reply.headers["content-type"] == "application/problem+json"
+            assert reply.json()["code"] == "missing_api_key"
+        browser.cookies.set(COOKIE, GOOD)
+        server.status = 503
+        reply = await browser.get(f"{HOME}{path}")
+        assert (reply.status_code, reply.json()["code"]) == (503, "unavailable")
+
+    visit(server, work)
+
+
 def test_an_api_in_trouble_is_no_wrong_key(server: Server) -> None:
     server.status = 503
 
