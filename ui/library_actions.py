@@ -74,24 +74,28 @@ class LibraryActions:
     async def add_files(
         self, files: list[str], names: object, lang: Lang, chosen: str | None, said: Talk
     ) -> AsyncIterator[Changes]:
-        """Hand uploaded files to the API one after the other, saying what became of each."""
+        """Hand uploaded files to the API one after the other. What went well is said in one line;
+        each refusal for itself."""
         p = self._parts
-        lines: list[str] = []
+        added: list[str] = []
+        known: list[str] = []
+        refused = ""
         for path, name in named_files(files, names):
             waiting = notice(text(lang, "sending", name=name))
-            yield {p.notices: "".join(lines) + waiting}
+            yield {p.notices: _went_well(added, known, lang) + refused + waiting}
             try:
                 stored = await self._api.upload(path, name)
                 chosen = stored["id"]
-                lines.append(notice(_stored(stored, name, lang)))
+                (known if stored["duplicate"] else added).append(_stored(stored, name, lang))
             except UIError as error:
-                refused = f"{text(lang, 'not_added', name=name)} {reason(error, lang)}"
-                lines.append(notice(refused, bad=True))
+                why = f"{text(lang, 'not_added', name=name)} {reason(error, lang)}"
+                refused += notice(why, bad=True)
             finally:
                 # The API has its own copy; the browser's stays nowhere.
                 path.unlink(missing_ok=True)
         listed = await self.refresh(lang, chosen, "", said)
-        yield {p.chosen: chosen, **listed, p.upload: None, p.notices: "".join(lines)}
+        became = _went_well(added, known, lang) + refused
+        yield {p.chosen: chosen, **listed, p.upload: None, p.notices: became}
 
     async def add_sample(self, lang: Lang, chosen: str | None, seen: str, said: Talk) -> Changes:
         """Upload the sample contract of the page's language."""
@@ -147,6 +151,18 @@ class LibraryActions:
 
     def _sample(self, lang: Lang) -> Path | None:
         return next((path for path in self._samples if f".{lang}." in path.name), None)
+
+
+def _went_well(added: Sequence[str], known: Sequence[str], lang: Lang) -> str:
+    """One line for all files that are here now; `added` and `known` say it of each. Several are
+    counted, so that they do not bury the list below."""
+    kinds = (("added_many", added), ("duplicate_many", known))
+    said = [
+        each[0] if len(each) == 1 else text(lang, key, count=len(each))
+        for key, each in kinds
+        if each
+    ]
+    return notice(" ".join(said)) if said else ""
 
 
 def _stored(stored: Json, name: str, lang: Lang) -> str:

@@ -93,6 +93,33 @@ def test_upload_shows_stages_with_numbers_and_says_duplicates(
     row.wait_for(state="detached")
 
 
+def test_many_uploads_are_told_in_one_line_and_each_refusal_for_itself(
+    scripted_server: str, open_page: OpenPage
+) -> None:
+    page = open_page(scripted_server)
+    good = [
+        {"name": f"many{number}.txt", "mimeType": "text/plain", "buffer": b"1. Lot %d\n" % number}
+        for number in range(9)
+    ]
+    bad = [
+        {"name": name, "mimeType": "text/plain", "buffer": b""}
+        for name in ("bare1.txt", "bare2.txt")
+    ]
+    add(page, *good[:4], bad[0], *good[4:], bad[1])
+    page.get_by_text("bare2.txt was not added.").wait_for()
+    page.get_by_text("9 files were added.").wait_for()
+    notices = page.locator("#fp-notices p")
+    assert notices.count() == 3
+    assert [one.split()[0] for one in notices.all_inner_texts()] == ["9", "bare1.txt", "bare2.txt"]
+    # Known ones are counted for themselves.
+    more = {"name": "many9.txt", "mimeType": "text/plain", "buffer": b"1. Lot 9\n"}
+    add(page, *good[:2], more)
+    page.get_by_text(
+        "many9.txt was added. 2 files are here already; nothing was stored twice."
+    ).wait_for()
+    assert notices.count() == 1
+
+
 def test_reading_can_be_cancelled_and_taken_up_again(
     scripted_server: str, open_page: OpenPage
 ) -> None:
