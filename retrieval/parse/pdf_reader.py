@@ -33,9 +33,12 @@ from retrieval.types import Box, DocumentPage, DocumentWarning
 
 _POLL_SECONDS = 0.1
 _FULL = 65535
+INSTALL_OCR = ".venv/bin/pip install -c constraints.txt -e '.[ocr]'"
+"""In the project's folder: a bare pip would mostly be that of another Python."""
 _REMEDIES = {
-    "absent": "Install the optional text recognition (OCR: pip install rapidocr onnxruntime) and "
-    "read the file again, or recognise it with another program and upload the searchable PDF.",
+    "absent": "Install the optional text recognition (OCR), in Fineprint's folder: "
+    f"{INSTALL_OCR}; then restart Fineprint and read the file again. Or recognise it with another "
+    "program and upload the searchable PDF.",
     "off": "Run text recognition (OCR) on it and upload the searchable PDF.",
     "ready": "Text recognition (OCR) found no words in it either. Scan it again, straight and "
     "sharp.",

@@ -4,6 +4,7 @@ when it is not installed. Tests of the models themselves run where they are inst
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +19,7 @@ from retrieval.errors import NoTextLayer, ParseCancelled
 from retrieval.parse import ParseLimits, parse_file
 from retrieval.parse.pdf_chars import RawPage
 from retrieval.parse.pdf_ocr import Recognised, needs_recognition, place, state_of
-from retrieval.parse.pdf_reader import _report
+from retrieval.parse.pdf_reader import INSTALL_OCR, _report
 from retrieval.types import Document
 
 MakePdf = Callable[..., Path]
@@ -122,15 +123,21 @@ def test_a_limit_of_no_pages_switches_it_off(make_pdf: MakePdf) -> None:
     assert "Install" not in warning.message
 
 
+@pytest.mark.parametrize("name", ["README.md", "README.zh-CN.md"])
+def test_what_installs_recognition_is_the_same_everywhere(name: str) -> None:
+    readme = Path(__file__).parents[3] / name
+    assert INSTALL_OCR in readme.read_text("utf-8")
+
+
 @absent
 def test_without_the_extra_the_pages_are_named_with_what_to_install(make_pdf: MakePdf) -> None:
     path = make_pdf([prose, scan("The cap is USD 5."), scan("Two.")])
     (warning,) = parse_file(path, path.name).warnings
     assert warning.pages == (2, 3)
     assert "page(s) 2–3" in warning.message
-    assert "pip install rapidocr onnxruntime" in warning.message
+    assert INSTALL_OCR in warning.message
     only = make_pdf([scan("The cap is USD 5.")], "only.pdf")
-    with pytest.raises(NoTextLayer, match="pip install rapidocr onnxruntime"):
+    with pytest.raises(NoTextLayer, match=re.escape(INSTALL_OCR)):
         parse_file(only, only.name)
 
 
