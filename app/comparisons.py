@@ -7,18 +7,20 @@ read in either version is told with the result, since no comparison covers it.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.answer.citations import is_paged
 from app.comparison_facts import read_facts
 from app.errors import AppError, BadRequest, NotFound
 from retrieval.clauses import outline
 from retrieval.compare import Comparison, Version, compare
 from retrieval.compare.types import Change, Edit, Totals
 from retrieval.parse import parse_file
-from retrieval.types import DocumentWarning, Language
+from retrieval.types import Clause, Document, DocumentWarning, Language
 
 if TYPE_CHECKING:
     from app.library import Library
@@ -146,7 +148,7 @@ def _from_file(path: Path) -> Source:
         raise NotFound(f"There is no file {path}.", code="file_not_found") from error
     except OSError as error:
         raise AppError(f"Can't open {path}: {error.strerror}.", code="file_unreadable") from error
-    version = Version(document.text, outline(document.text), document.pages, document.language)
+    version = _version(document, outline(document.text))
     return _source(None, document.name, version, document.warnings)
 
 
@@ -163,8 +165,13 @@ def _from_library(library: Library, document_id: str, owner: str | None) -> Sour
         row, stored = found[0], found[1]
         document = parsed_document(session, row, stored)
         clauses = clauses_of(session, stored.id)
-    version = Version(document.text, clauses, document.pages, document.language)
+    version = _version(document, clauses)
     return _source(document_id, document.name, version, document.warnings)
+
+
+def _version(document: Document, clauses: Sequence[Clause]) -> Version:
+    paged = is_paged(document.pages, document.media_type)
+    return Version(document.text, tuple(clauses), document.pages, document.language, paged)
 
 
 def _source(

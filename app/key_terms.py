@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app.answer.citations import is_paged
 from app.errors import BadRequest, NotFound
 from app.terms.extraction import find_terms
 from app.terms.types import KeyTerm
@@ -47,7 +48,8 @@ def terms_of_file(path: Path) -> DocumentTerms:
     started = time.perf_counter()
     clauses = outline(document.text)
     index = SearchIndex.build(document.text, chunk.split(document, clauses), clauses)
-    found = find_terms(index, clauses, document.pages)
+    pages = document.pages if is_paged(document.pages, document.media_type) else ()
+    found = find_terms(index, clauses, pages)
     return DocumentTerms(
         document_id=None,
         name=document.name,
@@ -70,7 +72,8 @@ def terms_of_stored(
     require_askable(library.get(document_id, owner=owner))
     document = library.load(document_id, owner=owner)
     started = time.perf_counter()
-    found = find_terms(document.index, document.clauses, document.pages)
+    pages = document.pages if is_paged(document.pages, document.record.media_type) else ()
+    found = find_terms(document.index, document.clauses, pages)
     return DocumentTerms(
         document_id=document_id,
         name=document.record.name,

@@ -78,8 +78,8 @@ def _change(change: Json, ids: tuple[str, str], lang: Lang) -> str:
 
 
 def _named(side: str, place: Json, lang: Lang) -> str:
-    where = place["clause"] or text(lang, "page_number", page=place["page"])
-    return text(lang, f"side_{side}", place=where)
+    page = text(lang, "page_number", page=place["page"]) if place["page"] else ""
+    return text(lang, f"side_{side}", place=place["clause"] or page).rstrip(" :：")
 
 
 def _values(edit: Json, lang: Lang) -> str:

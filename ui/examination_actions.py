@@ -103,10 +103,11 @@ class ExaminationActions:
     async def show(self, lang: Lang, event: gr.EventData) -> Changes:
         """Show a place on its page."""
         p = self._parts
-        page, clause = int(event.page), str(event.clause)
+        page = int(event.page) if event.page else None
+        clause = str(event.clause)
         span = (int(event.start), int(event.end))
         source = {"clause": clause or None, "page": page}
-        shown = Shown(str(event.document), page, span, source)
+        shown = Shown(str(event.document), page or 1, span, source)
         return {p.shown: shown, p.viewer: await self._view.html(shown, lang)}
 
     async def _offered(self, lang: Lang, chosen: str | None) -> Changes:

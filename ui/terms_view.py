@@ -87,7 +87,7 @@ def _words(said: str) -> list[str]:
 
 def place_button(label: str, place: Json, document_id: str, lang: Lang) -> str:
     """A button that shows `place` of a document on its page; without a label it names the place."""
-    where = place_of(place, lang)
+    where = place_of(place, lang) or text(lang, "quoted_clause")
     return button(
         label or where,
         "place",
@@ -96,6 +96,6 @@ def place_button(label: str, place: Json, document_id: str, lang: Lang) -> str:
         document=document_id,
         start=place["start"],
         end=place["end"],
-        page=place["page"],
+        page=place["page"] or "",
         clause=place["clause"] or "",
     )

@@ -51,9 +51,14 @@ def cite(document: LoadedDocument, start: int, end: int) -> Citation:
 
 def page_at(document: LoadedDocument, position: int) -> DocumentPage | None:
     """The page that holds a character, or None for formats without pages."""
-    if len(document.pages) == 1 and document.record.media_type not in _PAGED_MEDIA:
+    if not is_paged(document.pages, document.record.media_type):
         return None
     return document.page_at(position)
+
+
+def is_paged(pages: Sequence[DocumentPage], media_type: str | None) -> bool:
+    """Whether a file of this type has pages that anyone could turn to."""
+    return len(pages) > 1 or media_type in _PAGED_MEDIA
 
 
 def clause_at(document: LoadedDocument, position: int) -> str | None:

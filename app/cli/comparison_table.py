@@ -81,7 +81,7 @@ def _row(what: str, old: Place | None, new: Place | None) -> tuple[Text, ...]:
     cells = (
         what,
         _pair(*((place.clause or "") if place else None for place in (old, new))),
-        _pair(*(str(place.page) if place else None for place in (old, new))),
+        _pair(*(str(place.page or "") if place else None for place in (old, new))),
         _short(old.text) if old else "",
         _short(new.text) if new else "",
     )

@@ -45,7 +45,7 @@ def _rows(term: KeyTerm) -> Iterator[tuple[str, str, str, str, str]]:
         return
     for value in term.values[:_VALUES]:
         place = value.words if value.names else value.passage
-        page = value.words.page_label or str(value.words.page)
+        page = value.words.page_label or str(value.words.page or "")
         yield name, _value(value), _short(place.text), value.words.clause or "", page
         name = ""
     left = len(term.values) - _VALUES

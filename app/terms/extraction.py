@@ -47,7 +47,8 @@ class _Reader:
 def find_terms(
     index: SearchIndex, clauses: Sequence[Clause], pages: Sequence[DocumentPage]
 ) -> tuple[KeyTerm, ...]:
-    """All key terms of the indexed document, in the order of `TermName`."""
+    """All key terms of the indexed document, in the order of `TermName`. A file without pages has
+    empty `pages`."""
     text = index.text
     reader = _Reader(text, index, Places(text, clauses, pages), passages(text, clauses))
     return tuple(_term(reader, name) for name in get_args(TermName))

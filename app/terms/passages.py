@@ -37,7 +37,7 @@ class Passage:
 
 
 class Places:
-    """Clause and page of any span of one text."""
+    """Clause and page of any span of one text; no page where `pages` is empty."""
 
     def __init__(self, text: str, clauses: Sequence[Clause], pages: Sequence[DocumentPage]) -> None:
         self._text = text
@@ -48,10 +48,11 @@ class Places:
 
     def place(self, start: int, end: int) -> Place:
         """The span with the clause and the page that hold its first character."""
+        text, clause = self._text[start:end], self._clause(start)
+        if not self._pages:
+            return Place(start, end, text, clause, None, None)
         page = self._pages[max(bisect_right(self._page_starts, start) - 1, 0)]
-        return Place(
-            start, end, self._text[start:end], self._clause(start), page.number, page.label
-        )
+        return Place(start, end, text, clause, page.number, page.label)
 
     def _clause(self, offset: int) -> str | None:
         at = bisect_right(self._starts, offset) - 1

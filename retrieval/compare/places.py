@@ -52,9 +52,11 @@ class Places:
         """A span of the text with its clause (found by its start unless given) and page."""
         text = self.version.text
         holder = clause or self.clause_at(start if start < end else max(start - 1, 0))
-        pages = self.version.pages
-        page = pages[max(bisect_right(self._pages, start) - 1, 0)]
-        return Place(start, end, text[start:end], self.label(holder), page.number, page.label)
+        label = self.label(holder)
+        if not self.version.paged:
+            return Place(start, end, text[start:end], label, None, None)
+        page = self.version.pages[max(bisect_right(self._pages, start) - 1, 0)]
+        return Place(start, end, text[start:end], label, page.number, page.label)
 
     def of_words(self, first: int, last: int) -> Place:
         """The place of the words `first` to `last`, half-open. The number of a clause belongs to

@@ -19,12 +19,14 @@ FactKind = Literal["figure", "date", "reference"]
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One of the two texts with its outline (`retrieval.clauses.outline`) and page map."""
+    """One of the two texts with its outline (`retrieval.clauses.outline`) and page map. `paged`:
+    its pages are some that anyone could turn to."""
 
     text: str
     clauses: tuple[Clause, ...]
     pages: tuple[DocumentPage, ...]
     language: Language
+    paged: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +47,14 @@ FactReader = Callable[[str], Sequence[Fact]]
 @dataclass(frozen=True, slots=True)
 class Place:
     """`text` is exactly `text[start:end]` of the version; empty (start == end) where words are
-    missing. `clause` is how the clause is cited, None outside of all clauses."""
+    missing. `clause` is how the clause is cited, None outside of all clauses; `page` is None in a
+    file without pages."""
 
     start: int
     end: int
     text: str
     clause: str | None
-    page: int
+    page: int | None
     page_label: str | None
 
 

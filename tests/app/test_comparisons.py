@@ -91,3 +91,12 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
         compare_files(path, tmp_path / "none.txt")
     with pytest.raises(BadRequest, match="folder"):
         compare_files(tmp_path, path)
+
+
+def test_a_text_file_has_no_pages(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.txt", tmp_path / "new.txt"
+    old.write_text("1. Rent\nThe rent is EUR 100.\n", encoding="utf-8")
+    new.write_text("1. Rent\nThe rent is EUR 200.\n", encoding="utf-8")
+    (change,) = compare_files(old, new).changes
+    assert change.old is not None and change.old.clause == "1" and change.old.page is None
+    assert change.edits[0].new.page is None

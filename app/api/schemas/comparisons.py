@@ -33,13 +33,13 @@ class ComparedDocumentPublic(Public):
 
 class PlacePublic(Public):
     """`text` is exactly `text[start:end]` of the version's text, in code points; empty where words
-    are missing. `clause` is null outside of all clauses."""
+    are missing. `clause` is null outside of all clauses, `page` in a file without pages."""
 
     start: int
     end: int
     text: str
     clause: str | None
-    page: int
+    page: int | None
     page_label: str | None
 
 

@@ -27,6 +27,9 @@ def test_terms_with_their_places(client: TestClient, upload: Any) -> None:
     text = client.get(f"/api/v1/documents/{document_id}/text", params=span).json()["text"]
     assert text == rent["words"]["text"] and rent["value"] == "1200 EUR"
     assert found["parties"]["state"] == "not_stated"
+    assert rent["passage"]["clause"] == "1"
+    # A text file has no page 1 that anyone could turn to; an answer names none either.
+    assert rent["passage"]["page"] is None and rent["words"]["page"] is None
 
 
 def test_unknown_document(client: TestClient) -> None:
