@@ -6,23 +6,23 @@ from ui.strings import Lang
 
 SUGGESTIONS: dict[Lang, tuple[str, ...]] = {
     "en": (
-        "How can the contract be terminated?",
-        "How long is the payment period?",
-        "What limits the supplier's liability?",
+        "How can the contract be terminated for convenience?",
+        "Within how many days must invoices be paid?",
+        "Which law governs the contract?",
     ),
-    "zh": ("付款期限是多久？", "合同在什么情况下可以解除？", "违约金怎么计算？"),
+    "zh": ("提前多少日通知可以解除合同？", "质量保证期是多久？", "适用哪国法律？"),
 }
 SAMPLE_SUGGESTIONS: dict[str, tuple[str, ...]] = {
     "supply-agreement.en": (
         "How quickly must an invoice be paid?",
-        "By how much can the prices rise in a year?",
+        "How large is the performance bond?",
         "What does a trip coil cost?",
         "What is the price of a 36 kV incoming panel?",
     ),
     "equipment-contract.zh": (
         "合同总价是多少？",
         "发生重大故障后多久要恢复生产？",
-        "逾期交货的违约金怎么算？",
+        "逾期交货每逾期一日支付多少违约金？",
         "第三条生产线什么时候交货？",
     ),
 }
