@@ -430,7 +430,9 @@ ADVICE_ZH: dict[str, str] = {
     "no_text_layer": "该 PDF 只有图像、没有文字层。请先进行文字识别（OCR），再上传。",
     "encrypted": "文件已加密。请去除密码后重新上传。",
     "damaged": "文件已损坏，无法打开。请重新导出后上传。",
-    "unsupported_type": "不支持这种文件类型。请上传 PDF、DOCX、XLSX、HTML、电子邮件或文本。",
+    "unsupported_type": (
+        "不支持这种文件类型。请上传 PDF、DOCX、XLSX、HTML、电子邮件（EML）、Markdown 或文本。"
+    ),
     "type_mismatch": "文件内容与扩展名不符。请用正确的扩展名重新保存。",
     "too_large": "文件内容超出限制。请拆分后上传。",
     "upload_too_large": "文件超出上传大小限制。请拆分或压缩后上传。",
@@ -461,8 +463,8 @@ ADVICE_ZH: dict[str, str] = {
     "no_wording": "等待的提问较多，模型未作表述，或表述未写完。稍后再问即可得到完整的表述。",
     "not_waited": "等待读完的提问过多，本回答未等到文件读完。请在读完后再问一次。",
     "document_deleted": "等待期间文件已被删除，本回答未经证实。请重新上传后再问。",
-    "comments": "文件含有批注，批注不属于正文。",
-    "hidden_text": "文件含有隐藏文字，已忽略或标出。",
+    "comments": "文件含有批注，批注未读入。",
+    "hidden_text": "文件含有隐藏文字，隐藏文字未读入。",
 }
 
 

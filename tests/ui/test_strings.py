@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import string
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ import pytest
 
 import app.errors
 import retrieval.errors
+from retrieval.parse.sniff import READS
 from ui.strings import (
     ADVICE_ZH,
     EN,
@@ -68,6 +70,13 @@ def test_advice_falls_back_to_the_words_of_the_api() -> None:
     assert advice("en", "encrypted", "Remove the password.") == "Remove the password."
     assert "密码" in advice("zh", "encrypted", "Remove the password.")
     assert advice("zh", "brand_new", "Remove the password.") == "Remove the password."
+
+
+def test_the_advice_names_every_type_that_is_read() -> None:
+    said = ADVICE_ZH["unsupported_type"]
+    in_chinese = {"TXT": "文本"}
+    for kind in re.findall(r"[A-Z]{3,}|Markdown", READS):
+        assert in_chinese.get(kind, kind) in said, kind
 
 
 def test_suggestions_follow_the_document() -> None:
