@@ -103,10 +103,10 @@ def _body(change: Json) -> str:
         return f"<del>{esc(_cut(old['text']))}</del>"
     if not change["edits"]:
         return esc(_cut(new["text"], 2 * _AROUND))
-    return _edited(new, sorted(change["edits"], key=lambda edit: edit["new"]["start"]))
+    return _edited(old, new, sorted(change["edits"], key=lambda edit: edit["new"]["start"]))
 
 
-def _edited(new: Json, edits: Iterable[Json]) -> str:
+def _edited(old: Json, new: Json, edits: Iterable[Json]) -> str:
     """The new text with what went out and came in, and some unchanged text around it."""
     base, said, at = new["start"], new["text"], 0
     shown = ""
@@ -114,13 +114,24 @@ def _edited(new: Json, edits: Iterable[Json]) -> str:
         start = max(at, min(edit["new"]["start"] - base, len(said)))
         end = max(start, min(edit["new"]["end"] - base, len(said)))
         shown += _between(said[at:start], first=not shown)
-        if edit["old"]["text"]:
-            shown += f"<del>{esc(edit['old']['text'])}</del>"
-        if edit["new"]["text"]:
-            shown += f"<ins>{esc(said[start:end])}</ins>"
+        gone, came = edit["old"]["text"], said[start:end] if edit["new"]["text"] else ""
+        if gone and came:
+            shown += f"<del>{esc(gone)}</del>{_blank(gone, came)}<ins>{esc(came)}</ins>"
+        elif gone:
+            # The blank before words that went out went with them.
+            before = edit["old"]["start"] - old["start"]
+            blank = " " if old["text"][max(before - 1, 0) : before].isspace() else ""
+            shown += f"<del>{blank if said[:start].strip() else ''}{esc(gone)}</del>"
+        elif came:
+            shown += f"<ins>{esc(came)}</ins>"
         at = end
     rest = said[at:]
     return shown + esc(rest if len(rest) <= _AROUND else f"{rest[:_AROUND]}…")
+
+
+def _blank(gone: str, came: str) -> str:
+    """What keeps two words apart that stand in each other's place; Chinese needs none."""
+    return " " if gone[-1].isascii() and came[0].isascii() else ""
 
 
 def _between(unchanged: str, *, first: bool) -> str:

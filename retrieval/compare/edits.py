@@ -19,7 +19,7 @@ from retrieval.compare.places import Places
 from retrieval.compare.renumbering import Labels, NewNumbers
 from retrieval.compare.touched import FactFinder, Touched, values
 from retrieval.compare.types import Category, Consequence, Edit, FactReader, Place
-from retrieval.compare.words import holds, line_of
+from retrieval.compare.words import holds, line_of, whole_words
 from retrieval.folding import fold
 
 _NEGATIONS = frozenset(
@@ -202,13 +202,9 @@ class EditReader:
         before, after = self._places(touched)
         kinds = {"figure": ("figure", "date"), "notice_period": ("figure",), "date": ("date",)}
         wanted = kinds.get(category, ("reference",) if category == "reference" else ())
-        return Edit(
-            category,
-            before,
-            after,
-            tuple(fact.key for fact in touched.old if fact.kind in wanted),
-            tuple(fact.key for fact in touched.new if fact.kind in wanted),
-        )
+        old = tuple(fact.key for fact in touched.old if fact.kind in wanted)
+        new = tuple(fact.key for fact in touched.new if fact.kind in wanted)
+        return Edit(category, before, after, *_told_once(old, new))
 
     def _places(self, touched: Touched) -> tuple[Place, Place]:
         """Where the difference stands, widened to the facts that differ."""
@@ -225,8 +221,23 @@ class EditReader:
                 start, end = mine[0].start, mine[-1].end
             for fact in mine:
                 start, end = min(start, fact.start), max(end, fact.end)
-            spans.append((start, end))
+            spans.append(whole_words(places.version.text, start, end))
         return self._labels.agreed(self._old.place(*spans[0]), self._new.place(*spans[1]))
+
+
+def _told_once(
+    old: tuple[str, ...], new: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Values without what says the same change again: "three times (3x)" gives "3 times" and 3."""
+    if len(old) != len(new):
+        return old, new
+    pairs = list(dict.fromkeys(zip(old, new, strict=True)))
+    kept = [
+        (before, after)
+        for before, after in pairs
+        if not any(a.startswith(f"{before} ") and b.startswith(f"{after} ") for a, b in pairs)
+    ]
+    return tuple(before for before, _ in kept), tuple(after for _, after in kept)
 
 
 def _negations(words: Sequence[str]) -> Counter[str]:

@@ -34,6 +34,7 @@ _WORD = re.compile(
 )
 # The end of a sentence, or an empty line, and nothing but blanks up to the number.
 _BEGINS = re.compile(r"(?:[.;:!?。；：！？]\s*|\n\s*)\n[^\S\n]*$")
+_RUN = re.compile(r"[0-9A-Za-z\u00c0-\u024f]")
 _DROPPED = re.compile(r"\.{3,}|_+|…")
 _JOINTS = re.compile("[\u00ad\u200b\u2060]|-\n\\s*")
 _SENTENCE_END = frozenset(".;:!?。")
@@ -195,6 +196,22 @@ def _heads(words: Words) -> list[bool]:
         short = before - (text.rfind("\n", 0, before) + 1) < full
         heads.append("\n\n" in gap or words.ends_sentence(index - 1) or short)
     return heads
+
+
+def whole_words(text: str, start: int, end: int) -> Span:
+    """A span that cuts no Latin word or figure, nor a bracket that opens in it and closes right
+    behind: of "three times (3x)" not just "three times (3"."""
+    if start == end:
+        return start, end
+    while _RUN.match(text[start]) and start and _RUN.match(text[start - 1]):
+        start -= 1
+    while _RUN.match(text[end - 1]) and end < len(text) and _RUN.match(text[end]):
+        end += 1
+    said = text[start:end]
+    for opening, closing in ("()", "（）", "[]"):
+        if text[end : end + 1] == closing and said.count(opening) > said.count(closing):
+            end += 1
+    return start, end
 
 
 def line_of(text: str, offset: int) -> Span:

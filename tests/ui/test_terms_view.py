@@ -86,8 +86,18 @@ def test_edits_stand_at_their_place_in_the_new_text() -> None:
     change = {"kind": "changed", "category": "figure", "old": old, "new": new, "edits": [edit],
               "follows": []}  # fmt: skip
     shown = comparison_html(comparison([change]), "en")
-    assert "Pay <del>30</del><ins>45</ins> days &lt;i&gt;" in shown
+    assert "Pay <del>30</del> <ins>45</ins> days &lt;i&gt;" in shown
     assert "30 days → 45 days" in shown and "and 2 more places" in shown
+
+
+def test_what_went_out_keeps_its_distance() -> None:
+    old, new = place("have any liability"), place("have liability")
+    edit = {"category": "wording", "old": place("any", 5), "new": place("", 4),
+            "old_values": [], "new_values": [], "others": 0}  # fmt: skip
+    change = {"kind": "changed", "category": "wording", "old": old, "new": new, "edits": [edit],
+              "follows": []}  # fmt: skip
+    shown = comparison_html(comparison([change]), "en")
+    assert "have<del> any</del> liability" in shown
 
 
 def test_no_difference_is_said() -> None:

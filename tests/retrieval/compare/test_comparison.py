@@ -303,3 +303,24 @@ def test_a_text_does_not_differ_from_itself(compared: Any, text: str) -> None:
 def test_empty_against_full(compared: Any) -> None:
     assert [change.kind for change in compared("", CONTRACT).changes].count("added") > 0
     assert {change.kind for change in compared(CONTRACT, "").changes} == {"deleted"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "gone", "came", "values"),
+    [
+        ("three times (3x) the Cap", "two times (2x) the Cap", "three times (3x)", "two times (2x)",
+         (("3 times",), ("2 times",))),
+        ("pump model B205 as drawn", "pump model B206 as drawn", "B205", "B206", None),
+        ("in the 2nd year", "in the 3rd year", "2nd", "3rd", None),
+        ("within thirty (30) days", "within sixty (60) days", "thirty (30) days",
+         "sixty (60) days", (("30 day",), ("60 day",))),
+    ],
+)  # fmt: skip
+def test_marks_stand_at_the_borders_of_words(
+    compared: Any, old: str, new: str, gone: str, came: str, values: Any
+) -> None:
+    before = f"1. Terms\nThe sum shall be due {old} at the place agreed.\n"
+    (change,) = compared(before, before.replace(old, new)).changes
+    (edit,) = change.edits
+    assert (edit.old.text, edit.new.text) == (gone, came)
+    assert values is None or (edit.old_values, edit.new_values) == values
