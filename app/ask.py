@@ -58,6 +58,7 @@ from app.types import (
     Turn,
 )
 from retrieval.language import detect
+from retrieval.parts import MOST, count_of_list
 from retrieval.types import DocumentWarning, Language
 
 if TYPE_CHECKING:
@@ -77,6 +78,16 @@ _CUT = DocumentWarning(
     "Many questions were waiting, so the model's wording of this answer ends before it was "
     "finished. Ask again later for the whole.",
 )
+
+
+_LONG = DocumentWarning(
+    "long_question",
+    "The question is so long that the model would read it for longer than the document, so it did "
+    "not word this answer: it is the quoted text alone. Ask a shorter question for its wording.",
+)
+LONG_TOKENS = 1024
+"""Of a question that the bundled model still words an answer to. One of 4,000 characters was read
+for 15 to 40 s on two cores, twice where the first wording failed."""
 
 
 def ask(
@@ -192,7 +203,7 @@ def _draft(
         )  # fmt: skip
         yield AnswerDelta(notice, "notice")
         return _answer(
-            engine, documents, found, language, notice, started, status="not_found",
+            engine, documents, found, question, language, notice, started, status="not_found",
             rewritten=rewritten,
         )  # fmt: skip
 
@@ -201,7 +212,8 @@ def _draft(
 
     phrasing: Phrasing = NO_PHRASING
     worded = options.phrase and opening.in_force and not opening.exhaustive
-    if worded and not brief.is_set() and not stop.is_set():
+    long = worded and _is_long(engine, question)
+    if worded and not long and not brief.is_set() and not stop.is_set():
         phrasing = yield from phrase(
             engine, documents, found, opening.in_force, question, language, request_id, stop,
             options, offset=len(text), brief=brief,
@@ -215,7 +227,7 @@ def _draft(
         text += notice
     complete = is_whole(read) and phrasing.use != "cut" and not stop.is_set()
     answer = _answer(
-        engine, documents, found, language, text, started,
+        engine, documents, found, question, language, text, started,
         status="answered" if complete else "partial",
         citations=opening.citations,
         checks=(*checks, *phrasing.checks),
@@ -226,9 +238,16 @@ def _draft(
     )  # fmt: skip
     if phrasing.finish_reason == CUT:
         answer = dataclasses.replace(answer, warnings=(*answer.warnings, _CUT))
+    elif long:
+        answer = dataclasses.replace(answer, warnings=(*answer.warnings, _LONG))
     elif worded and brief.is_set() and phrasing.use == "off":
         answer = dataclasses.replace(answer, warnings=(*answer.warnings, _BRIEF))
     return answer
+
+
+def _is_long(engine: AnyEngine, question: str) -> bool:
+    """Whether the question is too long to be worded; servers elsewhere read in no time."""
+    return engine.attends_pages and len(engine.tokenizer.encode(question)) > LONG_TOKENS
 
 
 def validate_question(question: str) -> str:
@@ -253,6 +272,7 @@ def _answer(
     engine: AnyEngine,
     documents: Sequence[LoadedDocument],
     found: Found,
+    question: str,
     language: Language,
     text: str,
     started: float,
@@ -271,6 +291,15 @@ def _answer(
     if phrasing.use == "failed":
         message = f"The model could not phrase the answer: {phrasing.error}"
         warnings.append(DocumentWarning("phrasing_failed", message))
+    if asked := count_of_list(question):
+        warnings.append(
+            DocumentWarning(
+                "many_parts",
+                f"The question asks {asked} things at once. Up to {MOST} are looked for one by "
+                "one; these were looked for together, so some may have no quote. Ask them in "
+                "questions of their own.",
+            )
+        )
     return Answer(
         answer=text,
         status=status,

@@ -35,15 +35,29 @@ _LEAST_EN, _LEAST_ZH = 3, 4
 
 
 def parts_of(question: str) -> tuple[str, ...]:
-    """The questions within `question`, in order; the question alone when it asks one thing."""
+    """The questions within `question`, in order; the question alone when it asks one thing, or more
+    than `MOST`."""
+    parts = _asked(question)
+    if not 2 <= len(parts) <= MOST:
+        return (question,)
+    mark = "？" if detect(question) == "zh" else "?"
+    return tuple(part + mark for part in parts)
+
+
+def count_of_list(question: str) -> int:
+    """How many questions there are in one that is a list of them and is asked as it stands; 0 for
+    any other."""
+    count = len(_asked(question))
+    return count if count > MOST else 0
+
+
+def _asked(question: str) -> list[str]:
+    """The parts, without their marks; none where one of them asks nothing by itself."""
     chinese = detect(question) == "zh"
     cut = _CUT_ZH if chinese else _CUT_EN
     parts = [part.strip(" \t\n?？,，;；。") for part in cut.split(question)]
     parts = [part for part in parts if part]
-    if not 2 <= len(parts) <= MOST or not all(_asks(part, chinese) for part in parts):
-        return (question,)
-    mark = "？" if chinese else "?"
-    return tuple(part + mark for part in parts)
+    return parts if all(_asks(part, chinese) for part in parts) else []
 
 
 def _asks(part: str, chinese: bool) -> bool:

@@ -7,7 +7,7 @@ agreement between X and Y;") weigh little. It knows the vocabulary and nothing o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import rjieba
@@ -136,6 +136,7 @@ class _Reader:
         if own := _OWN_TERM.search(self.folded, self.context_end):
             self.mentions.append(Mention(vocabulary().concept("term"), *own.span("term")))
         self._stemmed = stemmed
+        self._over = _over(self.mentions)
 
     def place_weight(self, start: int) -> float:
         if start < self.context_end:
@@ -151,7 +152,7 @@ class _Reader:
         self.terms[term] = max(self.terms.get(term, 0.0), weight)
 
     def covering(self, start: int, end: int) -> list[Mention]:
-        return [m for m in self.mentions if m.start <= start and end <= m.end]
+        return [m for m in self._over.get(start, ()) if end <= m.end]
 
     def unit(self, unit: Unit, place: int) -> None:
         self.units.append(unit)
@@ -224,12 +225,12 @@ class _Reader:
     def main(self) -> tuple[Concept, ...]:
         """Concepts mentioned inside quotation marks, the longest wording of each place only."""
         inside = [m for m in self.mentions if self.quoted(m.start)] or self.mentions
+        over = _over(inside)
         longest = [
             m
             for m in inside
             if not any(
-                o.start <= m.start and m.end <= o.end and o.end - o.start > m.end - m.start
-                for o in inside
+                m.end <= o.end and o.end - o.start > m.end - m.start for o in over.get(m.start, ())
             )
         ]
         return tuple({m.concept.name: m.concept for m in longest}.values())
@@ -261,6 +262,16 @@ class _Reader:
                 values.append(figure.value)
                 self.units.append(Unit(surface, (figure.value,), (), 1.2))
         return tuple(clauses), tuple(values)
+
+
+def _over(mentions: Sequence[Mention]) -> dict[int, list[Mention]]:
+    """The mentions over each place, in their order: a question of 4,000 characters may have
+    thousands."""
+    found: dict[int, list[Mention]] = {}
+    for mention in mentions:
+        for place in range(mention.start, mention.end):
+            found.setdefault(place, []).append(mention)
+    return found
 
 
 def _apart(folded: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -157,6 +157,10 @@ EN: dict[str, str] = {
     "searching": "Searching the contract …",
     "writing": "Writing …",
     "reading": "Reading on … Stop keeps this answer as it is.",
+    "lost": (
+        "The connection to the server was lost: nothing more comes of this answer. The page loads "
+        "again once the server answers; ask again then."
+    ),
     "stand_early": "Read so far {percent}%",
     "stand_framework": (
         "Framework answer, read so far {percent}%. It is confirmed or revised once all is read."
@@ -362,6 +366,7 @@ ZH: dict[str, str] = {
     "searching": "正在检索合同……",
     "writing": "正在作答……",
     "reading": "继续读取中……按“停止”即保留当前回答。",
+    "lost": "与服务器的连接已中断，本回答到此为止。服务器恢复后页面会自动重新载入，请届时再问。",
     "stand_early": "目前已读 {percent}%",
     "stand_framework": "框架回答，目前已读 {percent}%。读完后将予以确认或修订。",
     "stand_unsettled": "框架回答，已读 {percent}%。未经确认，也未修订。",
@@ -461,6 +466,8 @@ ADVICE_ZH: dict[str, str] = {
     "not_saved": "此回答未能保存，之后将无法再次查到。",
     "phrasing_failed": "模型未能给出自己的表述；引文不受影响。",
     "no_wording": "等待的提问较多，模型未作表述，或表述未写完。稍后再问即可得到完整的表述。",
+    "long_question": "问题太长，模型未作表述，只给出引文。请把问题写短后再问。",
+    "many_parts": "一次问的事项太多，未能逐项查找，部分事项可能没有引文。请分开提问。",
     "not_waited": "等待读完的提问过多，本回答未等到文件读完。请在读完后再问一次。",
     "document_deleted": "等待期间文件已被删除，本回答未经证实。请重新上传后再问。",
     "comments": "文件含有批注，批注未读入。",

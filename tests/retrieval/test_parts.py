@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retrieval.parts import MOST, parts_of
+from retrieval.parts import MOST, count_of_list, parts_of
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,19 @@ def test_parts_are_few_and_nothing_is_made_up(question: str) -> None:
     assert 1 <= len(parts) <= MOST
     if len(parts) > 1:
         assert all(part[:-1] in question for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("question", "count"),
+    [
+        ("What is the price? When is it due? " * 3, 6),
+        ("合同总价是多少，质保期多久？" * 3, 6),
+        ("What is the price? When is it due?", 0),
+        ("What is the price?", 0),
+        ("The price, the term, the cap, the law, the court.", 0),
+    ],
+)
+def test_a_list_of_questions_is_counted_and_left_as_it_is(question: str, count: int) -> None:
+    assert count_of_list(question) == count
+    if count:
+        assert parts_of(question) == (question,)
