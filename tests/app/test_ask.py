@@ -10,8 +10,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from app.answer.evidence import Found, find
-from app.ask import LONG_TOKENS, ask
+from app.ask import ask
 from app.documents import DocumentRecord, DocumentTimings, LoadedDocument
 from app.events import AnswerCompleted, AnswerCreated, AnswerDelta, AnswerEvent, CitationFound
 from app.types import Answer, AskOptions
@@ -255,45 +254,6 @@ def test_a_sentence_said_again_ends_the_phrasing() -> None:
     _, answer = run(ScriptedEngine(reply), "What is the cap on liability?", loaded(NDA))
     assert answer.answer.count("USD 2 million") == 1
     assert answer.phrasing == "cut"
-
-
-def test_a_question_of_many_things_says_that_they_are_looked_for_together() -> None:
-    asked = "What is the cap on liability? Who is the Recipient? "
-    searched: list[str] = []
-
-    def search(documents: Sequence[LoadedDocument], question: str) -> Found:
-        searched.append(question)
-        return find(documents, question)
-
-    for times, codes in ((1, []), (3, ["many_parts"])):
-        events = list(
-            ask(
-                ScriptedEngine(),  # type: ignore[arg-type]
-                [loaded(NDA)],
-                asked * times,
-                request_id="r1",
-                search=search,
-            )
-        )
-        last = events[-1]
-        assert isinstance(last, AnswerCompleted)
-        assert [warning.code for warning in last.answer.warnings] == codes
-    assert len(searched) == 4, "the whole with two parts, then the whole alone"
-    assert "asks 6 things" in last.answer.warnings[0].message
-
-
-@pytest.mark.parametrize("pages", [True, False])
-def test_a_very_long_question_is_worded_by_servers_elsewhere_alone(pages: bool) -> None:
-    # One token a character.
-    question = "What is the cap on liability of the Recipient" + " or the Recipient" * 80 + "?"
-    assert len(question) > LONG_TOKENS
-    engine = ScriptedEngine("A total of USD 2 million.")
-    engine.attends_pages = pages
-    _, answer = run(engine, question, loaded(NDA))
-    assert "USD 2,000,000" in answer.citations[0].quote
-    assert len(engine.requests) == (0 if pages else 1)
-    assert [warning.code for warning in answer.warnings] == (["long_question"] if pages else [])
-    assert answer.status == "answered"
 
 
 def test_a_chinese_question_gets_a_chinese_answer() -> None:
