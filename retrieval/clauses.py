@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from retrieval.contents import find_contents, without_contents
 from retrieval.decimals import Path, backbone
 from retrieval.headings import Candidate, Style, candidates, capital_headings
+from retrieval.numerals import NUMERAL_CLASS
 from retrieval.types import Clause
 
 # Absolute styles close everything of their own rank or below; the others nest where they appear.
@@ -26,6 +27,7 @@ _RELATIVE = 10
 _CHINESE: tuple[Style, ...] = ("han", "han-paren")
 """Styles of headings above decimal numbers: 一、 with 1.1 and 1.2 below it, then 二、."""
 _MAX_TITLE = 80
+_RUNS_ON = re.compile(rf"[{NUMERAL_CLASS}\d]"), re.compile("[A-Za-z]")
 _ATTACHMENT = re.compile(r"(?:schedule|annex|appendix|exhibit|attachment)\b", re.IGNORECASE)
 _FEW_NUMBERS = 4
 _YEARS = 1000
@@ -245,7 +247,7 @@ def path(clauses: Sequence[Clause], index: int) -> tuple[Clause, ...]:
 
 
 def label(clauses: Sequence[Clause], index: int) -> str:
-    """How a clause is cited: "12.3(b)", "第七条（1）", "Article 4".
+    """How a clause is cited: "12.3(b)", "第七条（1）", "六、6", "Article 4".
 
     Chapters and attachments above an article are left out; a clause without a number is cited by
     its title.
@@ -267,7 +269,18 @@ def label(clauses: Sequence[Clause], index: int) -> str:
             parts = [number]
         else:
             parts.append(number)
-    return "".join(parts) or clauses[index].title
+    return _joined(parts) or clauses[index].title
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """Numbers in each other as one: "12.3(b)", and "六、6", where together they would read as
+    another number."""
+    said = ""
+    for part in parts:
+        if said and any(kind.match(said[-1]) and kind.match(part) for kind in _RUNS_ON):
+            said += "." if said[-1].isascii() else "、"
+        said += part
+    return said
 
 
 def around(clauses: Sequence[Clause], offset: int) -> Clause | None:

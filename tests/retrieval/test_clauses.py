@@ -100,7 +100,7 @@ def test_enumeration_marks_of_chinese_contracts() -> None:
         "一、标的\n钢材。\n二、价款\n１．总价\n（１）含税；\n（２）不含税。\n"
         "２．单价\n三、交货\n十日内。"
     )
-    assert labels(text) == ["一", "二", "二１", "二１（１）", "二１（２）", "二２", "三"]
+    assert labels(text) == ["一", "二", "二、１", "二１（１）", "二１（２）", "二、２", "三"]
 
 
 def test_figures_and_years_at_line_start_are_no_clauses() -> None:
@@ -187,3 +187,19 @@ def test_clauses_are_numbered_beyond_a_thousand_and_years_are_no_clauses() -> No
         "4.",
     ]
     assert outline("2015. Payment\n2016. Fee\n") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "cited"),
+    [
+        ("六、解除\n１．协商一致的；\n２．任何一方解除合同，应提前三十日通知。", "六、２"),
+        ("附件三\n１、设备清单。\n２、备件清单。", "附件三、２"),
+        ("第七条 价款\n（1）预付款；\n（2）进度款。", "第七条（2）"),
+        ("1. Price\n1.1 The price.\n(a) is fixed;\n(b) is due.", "1.1(b)"),
+    ],
+)
+def test_numbers_in_each_other_do_not_read_as_another_number(text: str, cited: str) -> None:
+    clauses = outline(
+        text if "、" not in text[:2] else "一、甲\n二、乙\n三、丙\n四、丁\n五、戊\n" + text
+    )
+    assert label(clauses, clauses[-1].index) == cited
