@@ -100,7 +100,7 @@ def test_enumeration_marks_of_chinese_contracts() -> None:
         "一、标的\n钢材。\n二、价款\n１．总价\n（１）含税；\n（２）不含税。\n"
         "２．单价\n三、交货\n十日内。"
     )
-    assert labels(text) == ["一", "二", "二、１", "二１（１）", "二１（２）", "二、２", "三"]
+    assert labels(text) == ["一", "二", "二、１", "二、１（１）", "二、１（２）", "二、２", "三"]
 
 
 def test_figures_and_years_at_line_start_are_no_clauses() -> None:
