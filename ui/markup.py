@@ -84,7 +84,20 @@ element.addEventListener('click', (event) => {
     document.querySelector('#fp-page-column').scrollIntoView();
   }
 });
+const look = async () => {
+  let lost = false;
+  try {
+    const reply = await fetch('healthz', { cache: 'no-store' });
+    lost = reply.status === 502 || reply.status === 504;
+  } catch {
+    lost = true;
+  }
+  region.classList.toggle('fp-disconnected', lost);
+  setTimeout(look, 3000);
+};
+look();
 """
 )
 """Also keeps the newest question at the top of its region while its answer comes, until the reader
-scrolls."""
+scrolls; and looks every 3 s whether the server, or a proxy on its behalf, still answers. Once it
+does again, Gradio loads the page anew."""

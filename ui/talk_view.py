@@ -97,6 +97,8 @@ def _answer(exchange: Exchange, index: int, lang: Lang) -> str:
     if exchange.running:
         label = _working(exchange, lang)
         parts += f'<p class="fp-working"><span class="fp-spinner"></span>{esc(label)}</p>'
+        # Hidden while the server is there (`ui.markup.FOLLOWS`).
+        parts += f'<p class="fp-lost" role="alert">{esc(text(lang, "lost"))}</p>'
     return parts
 
 

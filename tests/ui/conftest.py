@@ -38,8 +38,10 @@ def free_port() -> int:
 
 
 @contextmanager
-def running_server(command: list[str], port: int, log: Path) -> Iterator[str]:
-    """The server's address once it answers; it is stopped at the end of the block."""
+def running_server(
+    command: list[str], port: int, log: Path, *, kill: bool = False
+) -> Iterator[str]:
+    """The server's address once it answers; it is stopped at the end of the block, or killed."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -49,7 +51,10 @@ def running_server(command: list[str], port: int, log: Path) -> Iterator[str]:
             _wait_until_up(process, port, log)
             yield f"http://127.0.0.1:{port}"
         finally:
-            process.terminate()
+            if kill:
+                process.kill()
+            else:
+                process.terminate()
             try:
                 process.wait(timeout=20)
             except subprocess.TimeoutExpired:
@@ -73,8 +78,14 @@ def _wait_until_up(process: subprocess.Popen[bytes], port: int, log: Path) -> No
 
 @pytest.fixture
 def serve_process() -> Callable[..., AbstractContextManager[str]]:
-    """serve_process(command, port, log): a server's address while it runs."""
+    """serve_process(command, port, log, kill=): a server's address while it runs."""
     return running_server
+
+
+@pytest.fixture
+def unused_port() -> int:
+    """A port for a server of a test's own."""
+    return free_port()
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,10 @@ page has caught up, and also when the server has been away."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,3 +74,30 @@ def test_the_choice_outlives_the_session(scripted_server: str, open_page: OpenPa
     page.locator("#fp-ask").click()
     assert "kept.txt" in page.locator(".fp-exchange").first.inner_text()
     assert page.faults == []
+
+
+def test_a_lost_server_is_told_and_the_choice_is_there_when_it_is_back(
+    serve_process: Callable[..., AbstractContextManager[str]],
+    open_page: OpenPage,
+    unused_port: int,
+    tmp_path: Path,
+) -> None:
+    script = str(Path(__file__).with_name("scripted_server.py"))
+    command = [sys.executable, script, str(unused_port), str(tmp_path / "data")]
+    with serve_process(command, unused_port, tmp_path / "log", kill=True) as url:
+        page = open_page(url)
+        row = add(page, "asked", 46)
+        add(page, "newest", 47)
+        row.locator("[data-act=select]").click()
+        page.locator(".fp-doc-selected").filter(has_text="asked.txt").wait_for()
+        page.locator("#fp-question textarea").fill(f"Patiently: {QUESTION}")
+        page.locator("#fp-ask").click()
+        card = page.locator(".fp-exchange").first
+        card.locator(".fp-working").wait_for()
+        assert card.locator(".fp-lost").is_hidden()
+    card.locator(".fp-lost").wait_for()
+    assert "connection to the server was lost" in card.inner_text()
+    assert card.locator(".fp-working").is_hidden()
+    with serve_process(command, unused_port, tmp_path / "log2"):
+        page.locator(".fp-exchange").wait_for(state="detached")
+        page.locator(".fp-doc-selected").filter(has_text="asked.txt").wait_for()
