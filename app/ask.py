@@ -85,7 +85,7 @@ _LONG = DocumentWarning(
     "The question is so long that the model would read it for longer than the document, so it did "
     "not word this answer: it is the quoted text alone. Ask a shorter question for its wording.",
 )
-LONG_TOKENS = 1024
+LONG_TOKENS = 512
 """Of a question that the bundled model still words an answer to. One of 4,000 characters was read
 for 15 to 40 s on two cores, twice where the first wording failed."""
 
