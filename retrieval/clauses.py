@@ -9,7 +9,7 @@ and indents are not looked at.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,6 +29,7 @@ _CHINESE: tuple[Style, ...] = ("han", "han-paren")
 _MAX_TITLE = 80
 _RUNS_ON = re.compile(rf"[{NUMERAL_CLASS}\d]"), re.compile("[A-Za-z]")
 _ATTACHMENT = re.compile(r"(?:schedule|annex|appendix|exhibit|attachment)\b", re.IGNORECASE)
+_ARTICLE = re.compile(rf"第[{NUMERAL_CLASS}\d]+条(?:之[{NUMERAL_CLASS}])?")
 _FEW_NUMBERS = 4
 _YEARS = 1000
 """Numbers from here on may be years."""
@@ -300,3 +301,15 @@ def label_at(clauses: Sequence[Clause], offset: int) -> str | None:
     """
     inside = around(clauses, offset)
     return None if inside is None else label(clauses, inside.index) or None
+
+
+def label_over(clauses: Sequence[Clause], start: int, end: int) -> str | None:
+    """How a stretch is cited: as the clause at its start, and where further articles of a statute
+    begin in it, from the first to the last: "第四十六条至第四十七条"."""
+    first = label_at(clauses, start)
+    at = bisect_left(clauses, end, key=lambda clause: clause.start) - 1
+    while at >= 0 and clauses[at].start > start:
+        if first and _ARTICLE.match(first) and _ARTICLE.fullmatch(clauses[at].number):
+            return f"{first}至{clauses[at].number}"
+        at -= 1
+    return first

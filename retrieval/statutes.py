@@ -44,6 +44,10 @@ WEIGHTS: Mapping[str, float] = {
 }  # fmt: skip
 """Of the features in `Articles.features`, found by `scripts.fit_articles`."""
 
+_JOINED = 0.7
+"""Share of an article's score that a neighbour needs to be quoted with it: one that stands out
+answers alone, and is cited by its own number."""
+
 _ODDS = -5.24, 1.93, 0.94
 """Log odds that a passage answers: at score 0, for each point of it, of the first passage."""
 _FEWEST = 12
@@ -210,8 +214,8 @@ class Articles:
         """The best passages as (span, number of the chunk, score, how likely it answers if none
         before it does), best first, not overlapping.
 
-        An article is joined with the neighbour that scores better, as long as the passage stays
-        within its chunk and `PASSAGE` characters.
+        An article is joined with the neighbour that scores better, as long as that comes near to
+        it and the passage stays within its chunk and `PASSAGE` characters.
         """
         used: set[int] = set()
         found: list[tuple[Span, int, float, float]] = []
@@ -229,6 +233,7 @@ class Articles:
 
     def _widened(self, place: int, scores: Scores, used: set[int]) -> tuple[int, int]:
         first = last = place
+        least = _JOINED * float(scores[place])
         while True:
             choices = [
                 (float(scores[other]), other)
@@ -238,6 +243,7 @@ class Articles:
                 )
                 if 0 <= other < len(self.spans)
                 and other not in used
+                and scores[other] >= least
                 and self.chunk_of[other] == self.chunk_of[place]
                 and self.spans[end][1] <= self._chunk_ends[self.chunk_of[place]]
                 and self.spans[end][1] - self.spans[start][0] <= PASSAGE

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from app.types import Citation, NearestClause
-from retrieval.clauses import label_at
+from retrieval.clauses import label_at, label_over
 from retrieval.types import DocumentPage, Hit
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def cite(document: LoadedDocument, start: int, end: int) -> Citation:
         page_label=page.label if page else None,
         start_char=start,
         end_char=end,
-        clause=clause_at(document, start),
+        clause=label_over(document.clauses, start, end),
         boxes=tuple(document.boxes(start, end)),
         verified=bool(text[start:end]),
     )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from retrieval.clauses import label, label_at, outline, path
+from retrieval.clauses import label, label_at, label_over, outline, path
 
 
 def labels(text: str) -> list[str]:
@@ -203,3 +203,13 @@ def test_numbers_in_each_other_do_not_read_as_another_number(text: str, cited: s
         text if "、" not in text[:2] else "一、甲\n二、乙\n三、丙\n四、丁\n五、戊\n" + text
     )
     assert label(clauses, clauses[-1].index) == cited
+
+
+def test_a_stretch_over_several_articles_is_cited_from_the_first_to_the_last() -> None:
+    text = "第一条 甲应当付款。\n第二条 乙应当交货。\n第三条 丙应当验收。\n"
+    clauses = outline(text)
+    second = text.index("第二条")
+    assert label_over(clauses, second, len(text)) == "第二条至第三条"
+    assert label_over(clauses, second, text.index("第三条") - 1) == "第二条"
+    english = "1. Price\nIt is due.\n2. Law\nIt applies.\n"
+    assert label_over(outline(english), 0, len(english)) == "1"

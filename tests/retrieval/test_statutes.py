@@ -82,11 +82,11 @@ def test_lay_questions_find_their_article(index: SearchIndex, question: str, art
     assert evidence.hits[0].chunk.start <= best.start < evidence.hits[0].chunk.end
 
 
-def test_short_articles_are_quoted_with_their_neighbours() -> None:
+def test_short_articles_are_quoted_with_neighbours_that_come_near() -> None:
     small = index_of(text_of())
-    quotes = find_evidence(small, "房东不管修东西怎么办？").sentences
+    quotes = find_evidence(small, "工伤致残有什么待遇？").sentences
     bodies = [small.text[one.start : one.end] for one in quotes]
-    assert "维修义务" in bodies[0]
+    assert "伤残津贴" in bodies[0]
     assert all(len(body) <= PASSAGE for body in bodies)
     assert len(re.findall("第.{1,3}条 ", bodies[0])) > 1
     # Every quote lies in its chunk, and no two of them overlap.
@@ -94,6 +94,12 @@ def test_short_articles_are_quoted_with_their_neighbours() -> None:
         assert one.chunk.start <= one.start < one.end <= one.chunk.end
     ordered = sorted(quotes, key=lambda one: one.start)
     assert all(a.end <= b.start for a, b in zip(ordered, ordered[1:], strict=False))
+
+
+def test_an_article_that_stands_out_is_quoted_alone() -> None:
+    small = index_of(text_of())
+    best = find_evidence(small, "遗失物是否应当返还权利人？").sentences[0]
+    assert re.findall("第.{1,3}条 ", small.text[best.start : best.end]) == ["第九条 "]
 
 
 def test_named_article_is_found_by_its_number(index: SearchIndex) -> None:
