@@ -247,7 +247,9 @@ def _draft(
 
 def _is_long(engine: AnyEngine, question: str) -> bool:
     """Whether the question is too long to be worded; servers elsewhere read in no time."""
-    return engine.attends_pages and len(engine.tokenizer.encode(question)) > LONG_TOKENS
+    # A token has a byte at least: of usual questions nothing need be counted.
+    may_be = engine.attends_pages and len(question.encode()) > LONG_TOKENS
+    return may_be and len(engine.tokenizer.encode(question)) > LONG_TOKENS
 
 
 def validate_question(question: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from app.answer.evidence import Found, find
 from app.ask import LONG_TOKENS, ask
 from app.documents import LoadedDocument
 from app.events import AnswerCompleted
+from app.settings import Settings
 from app.types import Answer
 from backend.errors import BackendError
 from backend.types import ReadProgress
@@ -52,6 +54,11 @@ class Asked:
         )
         assert isinstance(events[-1], AnswerCompleted)
         return events[-1].answer
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(data_dir=tmp_path / "data", heartbeat_s=0.5)
 
 
 @pytest.fixture
