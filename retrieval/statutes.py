@@ -44,7 +44,7 @@ WEIGHTS: Mapping[str, float] = {
 }  # fmt: skip
 """Of the features in `Articles.features`, found by `scripts.fit_articles`."""
 
-_JOINED = 0.7
+_JOINED = 0.6
 """Share of an article's score that a neighbour needs to be quoted with it: one that stands out
 answers alone, and is cited by its own number."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ui.advice import advice
 from ui.client import Json
 from ui.markup import button, esc, number
-from ui.strings import Lang, advice, text
+from ui.strings import Lang, text
 
 _STAGES = ("parsing", "indexing", "reading")
 BUSY = frozenset({"queued", "in_progress"})

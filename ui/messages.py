@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ui.advice import advice
 from ui.errors import ApiProblem, UIError
 from ui.markup import esc
-from ui.strings import Lang, advice, text
+from ui.strings import Lang, text
 
 
 def reason(error: UIError, lang: Lang) -> str:

@@ -428,60 +428,7 @@ ZH: dict[str, str] = {
 }
 STRINGS: dict[Lang, dict[str, str]] = {"en": EN, "zh": ZH}
 
-# What to do, by the API's error code, for readers of Chinese: the API itself speaks English.
-ADVICE_ZH: dict[str, str] = {
-    "empty_file": "文件是空的，请检查后重新上传。",
-    "no_text": "文件中没有可读文字。",
-    "no_text_layer": "该 PDF 只有图像、没有文字层。请先进行文字识别（OCR），再上传。",
-    "encrypted": "文件已加密。请去除密码后重新上传。",
-    "damaged": "文件已损坏，无法打开。请重新导出后上传。",
-    "unsupported_type": (
-        "不支持这种文件类型。请上传 PDF、DOCX、XLSX、HTML、电子邮件（EML）、Markdown 或文本。"
-    ),
-    "type_mismatch": "文件内容与扩展名不符。请用正确的扩展名重新保存。",
-    "too_large": "文件内容超出限制。请拆分后上传。",
-    "upload_too_large": "文件超出上传大小限制。请拆分或压缩后上传。",
-    "undecodable": "无法识别文字编码。请另存为 UTF-8 后上传。",
-    "cancelled": "已取消。",
-    "missing_api_key": "此服务器需要 API 密钥，请刷新页面后登录。",
-    "invalid_api_key": "密钥无效、已过期或已被撤销。请刷新页面，用新的密钥登录。",
-    "forbidden": "此密钥无权执行该操作。",
-    "parse_timeout": "解析超时。请拆分文件后重试。",
-    "bad_question": "问题为空或过长，请修改后再问。",
-    "bad_name": "文件名无效，请改名后上传。",
-    "not_found": "找不到该内容，可能已被删除。",
-    "not_ready": "文件尚未就绪，请稍后再问。",
-    "too_many_questions": "排队的问题过多，请稍后再问。",
-    "engine_busy": "模型正忙，请稍后再问。",
-    "engine_closed": "模型已停止，请重新启动服务。",
-    "engine_error": "模型出错，详情见服务器日志。",
-    "request_too_large": "问题连同证据超出模型的长度限制，请缩短问题。",
-    "storage_full": "磁盘空间不足。请清理后重试。",
-    "database_busy": "数据库正忙，请稍后重试。",
-    "model_unavailable": "模型不可用，请先运行 fineprint models pull。",
-    "server_stopping": "服务器正在停止，请在恢复后再问。",
-    "interrupted": "读取被中断，请点击重试。",
-    "timeout": "在允许的时间内没有得到答案，请稍后再问。",
-    "internal_error": "服务器出现故障，详情见日志。",
-    "not_saved": "此回答未能保存，之后将无法再次查到。",
-    "phrasing_failed": "模型未能给出自己的表述；引文不受影响。",
-    "no_wording": "等待的提问较多，模型未作表述，或表述未写完。稍后再问即可得到完整的表述。",
-    "long_question": "问题太长，模型未作表述，只给出引文。请把问题写短后再问。",
-    "many_parts": "一次问的事项太多，未能逐项查找，部分事项可能没有引文。请分开提问。",
-    "not_waited": "等待读完的提问过多，本回答未等到文件读完。请在读完后再问一次。",
-    "document_deleted": "等待期间文件已被删除，本回答未经证实。请重新上传后再问。",
-    "comments": "文件含有批注，批注未读入。",
-    "hidden_text": "文件含有隐藏文字，隐藏文字未读入。",
-}
-
 
 def text(lang: Lang, key: str, **values: object) -> str:
     """The words for `key`. Raises KeyError for a key that is not there."""
     return STRINGS[lang][key].format(**values)
-
-
-def advice(lang: Lang, code: str, detail: str) -> str:
-    """What went wrong and what to do, from the API's `code` and English `detail`."""
-    if lang == "zh" and code in ADVICE_ZH:
-        return ADVICE_ZH[code]
-    return detail

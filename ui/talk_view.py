@@ -6,12 +6,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from ui.advice import advice
 from ui.client import Json
 from ui.exchange import Exchange, Talk
 from ui.library_view import warning_line
 from ui.markup import button, esc, number
 from ui.stand_view import percent_of, stand_html
-from ui.strings import Lang, advice, text
+from ui.strings import Lang, text
 
 _MARKER = re.compile(r"\[(\d{1,3})\]")
 

@@ -6,23 +6,25 @@ import inspect
 import re
 import string
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import app.errors
 import retrieval.errors
 from retrieval.parse.sniff import READS
+from ui.advice import ADVICE_ZH, advice
 from ui.strings import (
-    ADVICE_ZH,
     EN,
     LANG_NAMES,
     LANGS,
     STRINGS,
     ZH,
-    advice,
     text,
 )
 from ui.suggestions import SAMPLE_SUGGESTIONS, SUGGESTIONS, suggestions
+
+ROOT = Path(__file__).parents[2]
 
 
 def blanks(words: str) -> set[str]:
@@ -64,6 +66,32 @@ def test_every_error_a_reader_can_meet_has_chinese_advice() -> None:
     elsewhere |= {"conflict", "unavailable", "corrupted", "retrieval_error", "parse_error"}
     missing = set(error_codes()) - elsewhere - ADVICE_ZH.keys()
     assert not missing
+
+
+def warning_codes() -> set[str]:
+    """Code of every warning that readers of files, comparisons and answers give."""
+    given = re.compile(r'DocumentWarning\(\s*"(\w+)"|"code": "(\w+)",\s*"message"')
+    found = {
+        one or other
+        for package in ("app", "retrieval")
+        for path in (ROOT / package).rglob("*.py")
+        for one, other in given.findall(path.read_text("utf-8"))
+    }
+    reader = (ROOT / "retrieval/parse/pdf_reader.py").read_text("utf-8")
+    of_pages = r'^ +"(\w+_pages|pages_without_text|hidden_text|recognition_\w+)",$'
+    return found | set(re.findall(of_pages, reader, re.M))
+
+
+def test_every_warning_has_chinese_words() -> None:
+    codes = warning_codes()
+    assert len(codes) > 20 and {"figures_missing", "unreadable_pages", "read_on_demand"} <= codes
+    assert sorted(codes - ADVICE_ZH.keys()) == []
+
+
+def test_what_names_pages_or_figures_is_told_in_chinese_too() -> None:
+    said = advice("zh", "figures_missing", "2 figure(s) are missing: 5, 7.")
+    assert "请对照原件核对" in said and "5, 7" in said
+    assert advice("zh", "comments", "Comments were left out.") == ADVICE_ZH["comments"]
 
 
 def test_advice_falls_back_to_the_words_of_the_api() -> None:
