@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 KEPT = 2
 """Places for short files. The second one is for those that are short beside the first one's."""
@@ -25,11 +26,7 @@ SHORTER = 2
 
 
 class Sized(Protocol):
-    """A job with an id of its own and the bytes of its file."""
-
-    @property
-    def id(self) -> str:
-        """Names it among all."""
+    """A job that knows the bytes of its file."""
 
     @property
     def size(self) -> int:
@@ -39,38 +36,44 @@ class Sized(Protocol):
 T = TypeVar("T", bound=Sized)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Place(Generic[T]):
+    """One that was taken. Two may have the same job: one that went back to the line is claimed
+    again before it has left its place."""
+
+    job: T
+    kept: bool
+
+
 class PreparingPlaces:
     """`usual` places and the kept ones. Thread-safe."""
 
     def __init__(self, usual: int) -> None:
         self._usual = usual
-        self._sizes: dict[str, int] = {}
-        self._in_usual: set[str] = set()
+        self._sizes: dict[Place[Any], int] = {}
         self._lock = threading.Lock()
 
-    def take(self, claim: Callable[[int | None], T | None], *, kept: bool) -> T | None:
-        """What `claim` gives, which has a place until `leave`. It is called with the most bytes
-        that the file may have (None: any number); for a kept place not at all while a usual one is
-        free."""
+    def take(self, claim: Callable[[int | None], T | None], *, kept: bool) -> Place[T] | None:
+        """A place, until `leave`, for what `claim` gives. It is called with the most bytes that the
+        file may have (None: any number); for a kept place not at all while a usual one is free."""
         # One at a time: two kept places must not take two of the same length.
         with self._lock:
             most = self._most() if kept else None
             if most == 0:
                 return None
             job = claim(most)
-            if job is not None:
-                self._sizes[job.id] = job.size
-                if not kept:
-                    self._in_usual.add(job.id)
-            return job
+            if job is None:
+                return None
+            place = Place(job, kept)
+            self._sizes[place] = job.size
+            return place
 
-    def leave(self, job: Sized) -> None:
-        """It is prepared, or never will be."""
+    def leave(self, place: Place[T]) -> None:
+        """Its job is prepared, or never will be."""
         with self._lock:
-            del self._sizes[job.id]
-            self._in_usual.discard(job.id)
+            del self._sizes[place]
 
     def _most(self) -> int:
-        if len(self._in_usual) < self._usual:
+        if sum(not place.kept for place in self._sizes) < self._usual:
             return 0
         return min(self._sizes.values()) // SHORTER

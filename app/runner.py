@@ -224,8 +224,8 @@ class JobRunner:
 
     def _ingest(self, *, kept: bool) -> None:
         while not self._stop.is_set():
-            job = self._places.take(self._claim, kept=kept)
-            if job is None:
+            place = self._places.take(self._claim, kept=kept)
+            if place is None:
                 with self._wake:
                     if not self._stop.is_set():
                         self._wake.wait(IDLE_S)
@@ -235,9 +235,9 @@ class JobRunner:
                 with self._wake:
                     self._wake.notify_all()
             try:
-                self._run(job)
+                self._run(place.job)
             finally:
-                self._places.leave(job)
+                self._places.leave(place)
 
     def _claim(self, largest: int | None) -> Job | None:
         if not self._may_begin():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.preparing import KEPT, SHORTER, PreparingPlaces
+from app.preparing import KEPT, SHORTER, Place, PreparingPlaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +37,30 @@ class Line:
 def test_a_kept_place_is_for_short_files_while_the_usual_ones_are_taken() -> None:
     line, places = Line(1000, 800, 900, 400, 300, 200), PreparingPlaces(2)
     first = places.take(line.claim, kept=False)
-    assert first == File("0", 1000)
+    assert first is not None and first.job == File("0", 1000)
     assert places.take(line.claim, kept=True) is None and line.asked == [None]
-    second = places.take(line.claim, kept=False)
-    assert second == File("1", 800)
-    assert places.take(line.claim, kept=True) == File("3", 400)
-    assert places.take(line.claim, kept=True) == File("5", 200)
+    assert taken(places, line, kept=False) == File("1", 800)
+    assert taken(places, line, kept=True) == File("3", 400)
+    assert taken(places, line, kept=True) == File("5", 200)
     assert line.asked[2:] == [400, 200]
     places.leave(first)
     assert places.take(line.claim, kept=True) is None and len(line.asked) == 4
-    assert places.take(line.claim, kept=False) == File("2", 900)
+    assert taken(places, line, kept=False) == File("2", 900)
+
+
+def test_two_places_may_have_the_same_job_and_each_is_left_alone() -> None:
+    same, places = File("0", 1000), PreparingPlaces(2)
+    first = places.take(lambda _: same, kept=False)
+    second = places.take(lambda _: same, kept=False)
+    assert first is not None and second is not None
+    line = Line(500, 250)
+    places.leave(first)
+    assert places.take(line.claim, kept=True) is None, "a usual one is free"
+    again = places.take(lambda _: same, kept=False)
+    assert again is not None
+    assert taken(places, line, kept=True) == File("0", 500)
+    places.leave(second)
+    places.leave(again)
 
 
 def test_a_claim_that_fails_takes_no_place() -> None:
@@ -57,8 +71,8 @@ def test_a_claim_that_fails_takes_no_place() -> None:
     with pytest.raises(RuntimeError):
         places.take(fail, kept=False)
     assert places.take(line.claim, kept=True) is None
-    assert places.take(line.claim, kept=False) == File("0", 10)
-    assert places.take(line.claim, kept=True) == File("1", 5)
+    assert taken(places, line, kept=False) == File("0", 10)
+    assert taken(places, line, kept=True) == File("1", 5)
 
 
 @given(
@@ -70,29 +84,35 @@ def test_the_usual_places_take_every_file_in_its_order_and_the_kept_ones_little(
     usual: int, sizes: list[int], steps: list[tuple[str, int]]
 ) -> None:
     line, places = Line(*sizes), PreparingPlaces(usual)
-    in_usual: list[File] = []
-    in_kept: list[File] = []
+    in_usual: list[Place[File]] = []
+    in_kept: list[Place[File]] = []
     for kind, number in steps:
         if kind == "leave":
-            taken = in_usual + in_kept
-            if taken:
-                gone = taken[number % len(taken)]
+            left = in_usual + in_kept
+            if left:
+                gone = left[number % len(left)]
                 places.leave(gone)
                 (in_usual if gone in in_usual else in_kept).remove(gone)
         elif kind == "usual" and len(in_usual) < usual:
             first = line.files[0] if line.files else None
-            file = places.take(line.claim, kept=False)
-            assert file == first
-            in_usual += [file] if file else []
+            place = places.take(line.claim, kept=False)
+            assert (place and place.job) == first
+            in_usual += [place] if place else []
         elif kind == "kept" and len(in_kept) < KEPT:
-            beside = in_usual + in_kept
-            able = [one for one in line.files if one.size * SHORTER <= _least(beside)]
-            file = places.take(line.claim, kept=True)
-            assert file == (able[0] if able and len(in_usual) == usual else None)
-            if file is not None:
-                assert SHORTER * file.size <= _least(beside)
-                in_kept.append(file)
+            least = _least(in_usual + in_kept)
+            able = [one for one in line.files if one.size * SHORTER <= least]
+            place = places.take(line.claim, kept=True)
+            expected = able[0] if able and len(in_usual) == usual else None
+            assert (place and place.job) == expected
+            if place is not None:
+                assert SHORTER * place.job.size <= least
+                in_kept.append(place)
 
 
-def _least(files: list[File]) -> int:
-    return min((file.size for file in files), default=0)
+def taken(places: PreparingPlaces, line: Line, *, kept: bool) -> File | None:
+    place = places.take(line.claim, kept=kept)
+    return None if place is None else place.job
+
+
+def _least(places: list[Place[File]]) -> int:
+    return min((place.job.size for place in places), default=0)

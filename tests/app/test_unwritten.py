@@ -16,8 +16,10 @@ from app.errors import DatabaseBusy, NotFound
 from app.unwritten import Unwritten
 
 if TYPE_CHECKING:
+    from app.jobs import Job
     from app.library import Library
     from app.services import Services
+    from backend.types import DocumentTokens
 
 Start = Callable[..., "Services"]
 TEXT = "SUPPLY AGREEMENT\n\n1. Price\n1.1 The price of the goods is EUR 1,250.00.\n"
@@ -119,6 +121,43 @@ def test_a_document_goes_back_to_the_line_when_the_database_is_away_while_it_is_
     assert library.get(document).status == "queued"
     away.back.set()
     assert library.wait(document, 60).status == "completed"
+
+
+def test_a_job_that_is_claimed_again_before_it_has_left_its_place_ends_no_thread(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app.runner, "IDLE_S", 0.02)
+    library = start().library
+    runner = library.runner
+    prepare, release = runner.ingestor.prepare, runner.queue.release
+    prepared: list[str] = []
+    both, left = threading.Event(), threading.Event()
+
+    def prepare_twice(job: Job, stopping: Callable[[], bool]) -> DocumentTokens:
+        prepared.append(job.id)
+        if len(prepared) == 1:
+            raise DatabaseBusy("away")
+        both.set()
+        assert left.wait(60)
+        return prepare(job, stopping)
+
+    def release_slowly(job: Job) -> None:
+        release(job)
+        assert both.wait(60), "another thread has claimed it"
+
+    leave = runner._places.leave
+
+    def leave_first(place: Any) -> None:
+        leave(place)
+        left.set()
+
+    monkeypatch.setattr(runner.ingestor, "prepare", prepare_twice)
+    monkeypatch.setattr(runner.queue, "release", release_slowly)
+    monkeypatch.setattr(runner._places, "leave", leave_first)
+    document = add(library)
+    assert library.wait(document, 60).status == "completed"
+    eventually(lambda: not runner._places._sizes)
+    assert len(set(prepared)) == 1 and not runner.problem
 
 
 def test_ends_that_nobody_wants_any_more_are_not_tried_for_ever(
