@@ -84,20 +84,23 @@ element.addEventListener('click', (event) => {
     document.querySelector('#fp-page-column').scrollIntoView();
   }
 });
+let missed = 0;
 const look = async () => {
-  let lost = false;
+  // The region is mounted anew, with a loop of its own, each time its view is chosen.
+  if (!element.isConnected) return;
+  let lost = true;
   try {
-    const reply = await fetch('healthz', { cache: 'no-store' });
-    lost = reply.status === 502 || reply.status === 504;
-  } catch {
-    lost = true;
-  }
-  region.classList.toggle('fp-disconnected', lost);
+    const limit = AbortSignal.timeout(5000);
+    const reply = await fetch('healthz', { cache: 'no-store', signal: limit });
+    lost = reply.status >= 502 && reply.status <= 504;
+  } catch { /* nobody answered */ }
+  missed = lost ? missed + 1 : 0;
+  region.classList.toggle('fp-disconnected', missed > 1);
   setTimeout(look, 3000);
 };
 look();
 """
 )
 """Also keeps the newest question at the top of its region while its answer comes, until the reader
-scrolls; and looks every 3 s whether the server, or a proxy on its behalf, still answers. Once it
-does again, Gradio loads the page anew."""
+scrolls; and looks every 3 s whether the server, or a proxy on its behalf, still answers: twice
+without an answer it is lost. Once it answers again, Gradio loads the page anew."""

@@ -15,7 +15,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api.problems import Problem
+from app.api.problems import app_problem
+from app.errors import Unauthorized, Unavailable
 from ui.client import Api
 from ui.errors import UIError
 from ui.keys import COOKIE
@@ -65,11 +66,11 @@ class SignIn:
                 return None
         except UIError as error:
             why = reason(error, lang)
-            return PlainTextResponse(why, 503) if looks else Problem(503, "unavailable", why)
+            return PlainTextResponse(why, 503) if looks else app_problem(Unavailable(why))
         if looks:
             return RedirectResponse(SIGN_IN, 303)
         # Also for programs that misspell an address of the API, which then is the page's.
-        return Problem(401, "missing_api_key", text(lang, "key_needed"))
+        return app_problem(Unauthorized(text(lang, "key_needed"), code="missing_api_key"))
 
     async def _sign_in(self, request: Request) -> Response:
         lang = _language(request)

@@ -158,8 +158,8 @@ EN: dict[str, str] = {
     "writing": "Writing …",
     "reading": "Reading on … Stop keeps this answer as it is.",
     "lost": (
-        "The connection to the server was lost: nothing more comes of this answer. The page loads "
-        "again once the server answers; ask again then."
+        "The connection to the server was lost. Unless it comes back, nothing more comes of this "
+        "answer: the page loads again once the server answers, and you can ask again then."
     ),
     "stand_early": "Read so far {percent}%",
     "stand_framework": (
@@ -366,7 +366,10 @@ ZH: dict[str, str] = {
     "searching": "正在检索合同……",
     "writing": "正在作答……",
     "reading": "继续读取中……按“停止”即保留当前回答。",
-    "lost": "与服务器的连接已中断，本回答到此为止。服务器恢复后页面会自动重新载入，请届时再问。",
+    "lost": (
+        "与服务器的连接已中断。如未恢复，本回答不会继续：服务器恢复后页面会自动重新载入，"
+        "请届时再问。"
+    ),
     "stand_early": "目前已读 {percent}%",
     "stand_framework": "框架回答，目前已读 {percent}%。读完后将予以确认或修订。",
     "stand_unsettled": "框架回答，已读 {percent}%。未经确认，也未修订。",

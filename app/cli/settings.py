@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 WIDTH = 96
 MARGIN = "    "
 
-PASSWORD = re.compile(r"(?<=://)([^/@:,]*):[^,]*(?=@)|((?:^|[?&])password)=[^&,]*")
+PASSWORD = re.compile(
+    r"(?<=://)([^/@:]*):.*(?=@)|([?&]\w*(?:password|key|token)\w*)=[^&]*", re.IGNORECASE
+)
 """In a URL: behind the user's name, or among the options of a database."""
+_LIST_OF_URLS = "_urls"
 
 
 def command(
@@ -55,8 +58,8 @@ def _rows(settings: Settings) -> list[dict[str, object]]:
         rows.append(
             {
                 "variable": PREFIX + name.upper(),
-                "value": shown(value),
-                "default": shown(usual),
+                "value": shown(value, several=name.endswith(_LIST_OF_URLS)),
+                "default": shown(usual, several=name.endswith(_LIST_OF_URLS)),
                 "changed": value != usual,
                 "meaning": " ".join((field.description or "").split()),
                 "takes": _takes(field.annotation),
@@ -80,11 +83,14 @@ _WORDS: Mapping[object, str] = {
 }  # fmt: skip
 
 
-def shown(value: object) -> object:
+def shown(value: object, *, several: bool = False) -> object:
     """As JSON has it: numbers, truth and nothing as they are, all else as text in which three
-    stars stand for a password."""
+    stars stand for a password. `several`: URLs with commas between them."""
     if value is None or isinstance(value, (bool, int, float)):
         return value
-    return PASSWORD.sub(
-        lambda found: f"{found[1] or found[2]}{'=' if found[2] else ':'}***", str(value)
-    )
+    parts = str(value).split(",") if several else [str(value)]
+    return ",".join(PASSWORD.sub(_starred, part) for part in parts)
+
+
+def _starred(found: re.Match[str]) -> str:
+    return f"{found[2]}=***" if found[2] else f"{found[1]}:***"

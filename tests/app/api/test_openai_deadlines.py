@@ -65,7 +65,7 @@ def send(tiny: TestClient, tiny_services: Any) -> Any:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_at_the_deadline_what_is_written_is_the_answer(slow: Slow, send: Any, path: str) -> None:
-    body = send(path, n=2).json()
+    body = send(path, n=2, timeout_s=5).json()
     for choice in body["choices"]:
         text = choice["text"] if path == "completions" else choice["message"]["content"]
         assert (text, choice["finish_reason"], choice["stop_reason"]) == (
@@ -81,7 +81,7 @@ def test_at_the_deadline_what_is_written_is_the_answer(slow: Slow, send: Any, pa
 def test_a_stream_ends_at_its_deadline_as_one_that_is_done(
     slow: Slow, send: Any, path: str
 ) -> None:
-    lines = [line for line in send(path, stream=True).text.split("\n") if line]
+    lines = [line for line in send(path, stream=True, timeout_s=5).text.split("\n") if line]
     assert lines[-1] == "data: [DONE]"
     (last,) = json.loads(lines[-2].removeprefix("data: "))["choices"]
     assert (last["finish_reason"], last["stop_reason"]) == ("length", "timeout")

@@ -48,9 +48,10 @@ def test_a_password_is_not_shown(run: Any, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        ("http://u:p@a/v1,https://b:8/v1", "http://u:***@a/v1,https://b:8/v1"),
         ("http://a:8000/v1", "http://a:8000/v1"),
-        ("http://a:8000/v1,http://u:p/q@b/v1", "http://a:8000/v1,http://u:***@b/v1"),
+        ("postgresql://u:a,b@h/db", "postgresql://u:***@h/db"),
+        ("postgresql://h/db?password=a,b", "postgresql://h/db?password=***"),
+        ("postgresql://h/db?a=1&SSLPassword=x", "postgresql://h/db?a=1&SSLPassword=***"),
         ("/home/a:b@c/d", "/home/a:b@c/d"),
         ("postgresql://h/db?a=1&password=x&b=2", "postgresql://h/db?a=1&password=***&b=2"),
         (True, True),
@@ -60,6 +61,11 @@ def test_a_password_is_not_shown(run: Any, monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_what_is_shown(value: object, text: object) -> None:
     assert shown(value) == text
+
+
+def test_each_url_of_a_list_is_looked_at() -> None:
+    given = "http://a:8000/v1,http://u:p/q@b/v1,https://c:8/v1"
+    assert shown(given, several=True) == "http://a:8000/v1,http://u:***@b/v1,https://c:8/v1"
 
 
 def test_a_wrong_setting_ends_the_command(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
