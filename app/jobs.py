@@ -70,16 +70,23 @@ class JobQueue:
         return True
 
     def claim(
-        self, *, resume: bool, wanted: Collection[str] = (), largest: int | None = None
+        self,
+        *,
+        resume: bool,
+        wanted: Collection[str] = (),
+        largest: int | None = None,
+        pausing: Collection[str] = (),
     ) -> Job | None:
         """The next job of this process's line, or a free one: any with `resume`, else only of
-        `wanted` documents; with `largest` of those whose files have at most so many bytes. The next
-        is of the owner with the fewest under way; of one owner's the first that came. A job started
-        too often fails as `interrupted`."""
+        `wanted` documents; with `largest` of those whose files have at most so many bytes; none of
+        the jobs whose ids are `pausing`. The next is of the owner with the fewest under way; of one
+        owner's the first that came. A job started too often fails as `interrupted`."""
         available = self._available(resume, wanted)
         if largest is not None:
             short = select(DocumentRow.id).where(DocumentRow.size <= largest)
             available = available.where(JobRow.document_id.in_(short))
+        if pausing:
+            available = available.where(JobRow.id.not_in(pausing))
         with self.database.read() as session:
             if session.execute(available.with_only_columns(JobRow.id)).first() is None:
                 return None

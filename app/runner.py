@@ -25,6 +25,7 @@ from app.jobs import Job, JobQueue, LeaseLost
 from app.pace import PROGRESS_S, Stopped, Throttle, since
 from app.preparing import KEPT, PreparingPlaces
 from app.reading_turns import ahead_of, due
+from app.returns import MOST, Returns
 from app.unwritten import Unwritten, may_pass
 from app.workers import Worker
 from backend.errors import BackendError, RequestTooLarge
@@ -45,6 +46,10 @@ AWAY_S = 10.0
 """How often the log says that the database is away."""
 STANDS_S = 2.0
 """A document of which nothing was read for so long is told to wait, though its reading began."""
+_NOT_TAKEN = (
+    f"The database did not take this document in {MOST + 1} attempts; the log has its reasons. "
+    "Press retry once it is well again."
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -129,6 +134,8 @@ class JobRunner:
         self._readings: list[Reading] = []
         self.unwritten = Unwritten()
         """Ends of jobs that the database did not take."""
+        self.returns = Returns()
+        """Jobs that went back to the line because of it."""
         self._away = Throttle(AWAY_S)
         self._threads: list[threading.Thread] = []
 
@@ -245,7 +252,9 @@ class JobRunner:
         with self._lock:
             wanted = tuple(self._wanted)
         try:
-            return self.queue.claim(resume=self.resume, wanted=wanted, largest=largest)
+            return self.queue.claim(
+                resume=self.resume, wanted=wanted, largest=largest, pausing=self.returns.pausing
+            )
         except Exception as error:
             # A thread that ended would leave the line standing until the next start.
             known = isinstance(error, DatabaseBusy)
@@ -258,6 +267,7 @@ class JobRunner:
 
         with self._guard(job):
             tokens = self.ingestor.prepare(job, stopping)
+            self.returns.forget(job.id)
             with self._lock:
                 self._handed.append(Reading(job, tokens))
             return
@@ -430,10 +440,14 @@ class _Guard:
             return partial(_raise, error)
         if isinstance(error, Stopped | ParseCancelled):
             return self.runner.end_of_stopped(self.job)
-        if may_pass(error) and not isinstance(error, StorageFull):
-            log.warning("job %s goes back to the line: %s", self.job.id, error)
-            return partial(self.runner.queue.release, self.job)
         fail = partial(self.runner.ingestor.fail, self.job)
+        if may_pass(error) and not isinstance(error, StorageFull):
+            if self.runner.returns.admits(self.job.id):
+                log.warning("job %s goes back to the line: %s", self.job.id, error)
+                return partial(self.runner.queue.release, self.job)
+            log.error("job %s was not taken by the database", self.job.id, exc_info=error)
+            return partial(fail, DatabaseBusy.code, _NOT_TAKEN)
+        self.runner.returns.forget(self.job.id)
         if isinstance(error, ParseError | AppError):
             return partial(fail, error.code, str(error))
         if isinstance(error, BackendError):

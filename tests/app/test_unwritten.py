@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy.exc import OperationalError
 
+import app.returns
 import app.runner
 from app.errors import DatabaseBusy, NotFound
+from app.returns import Returns
 from app.unwritten import Unwritten
 
 if TYPE_CHECKING:
@@ -158,6 +160,36 @@ def test_a_job_that_is_claimed_again_before_it_has_left_its_place_ends_no_thread
     assert library.wait(document, 60).status == "completed"
     eventually(lambda: not runner._places._sizes)
     assert len(set(prepared)) == 1 and not runner.problem
+
+
+def test_a_document_that_the_database_never_takes_fails_after_some_attempts(
+    start: Start, monkeypatch: pytest.MonkeyPatch, away: Away
+) -> None:
+    monkeypatch.setattr(app.returns, "LONGEST_S", 0.01)
+    library = start().library
+    ingestor = library.runner.ingestor
+    monkeypatch.setattr(ingestor, "_save_version", away.guarded(ingestor._save_version))
+    failed = library.wait(add(library), 60)
+    assert (failed.status, failed.error_code) == ("failed", "database_busy")
+    away.refuses(app.returns.MOST + 1)
+    assert not away.refused.acquire(timeout=0.2)
+    away.back.set()
+    assert library.wait(library.retry(failed.id).id, 60).status == "completed"
+
+
+def test_a_job_that_goes_back_pauses_longer_each_time_for_ten_minutes_in_all() -> None:
+    now = [100.0]
+    returns, pauses = Returns(lambda: now[0]), []
+    while returns.admits("job_1"):
+        assert returns.pausing == {"job_1"}
+        pauses.append(0)
+        while returns.pausing:
+            now[0] += 1.0
+            pauses[-1] += 1
+    assert pauses == [1, 2, 4, 8, 16, 32, *[60] * 9]
+    assert returns.admits("job_1"), "after a retry it begins anew"
+    returns.forget("job_1")
+    assert not returns.pausing
 
 
 def test_ends_that_nobody_wants_any_more_are_not_tried_for_ever(
