@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
-from retrieval.parse.numerals import numeral
+from retrieval.parse.numerals import bounded, numeral
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _MAX_LEVEL = 8
@@ -86,7 +86,7 @@ class Styles:
         for style in self._chain(name):
             stated = value(style, "pPr/numPr/ilvl")
             if level is None and stated is not None:
-                level = _integer(stated, 0)
+                level = bounded(stated, 0)
             number = value(style, "pPr/numPr/numId")
             if number is not None:
                 return number, level, style.get(W + "styleId")
@@ -119,7 +119,7 @@ class Numbering:
         if own_number is not None:
             number, source = own_number, None
         if own_level is not None:
-            level = _integer(own_level, 0)
+            level = bounded(own_level, 0)
         if number is None or number == "0" or number not in self._lists:
             return ""
         listed = self._lists[number]
@@ -197,7 +197,7 @@ class Numbering:
                     levels[index] = _level(replaced)
                 start = value(override, "startOverride")
                 if start is not None:
-                    starts[index] = _integer(start, 1)
+                    starts[index] = bounded(start, 1)
             self._lists[node.get(W + "numId", "")] = _List(key, levels, starts)
 
 
@@ -209,22 +209,15 @@ def _level(node: etree._Element) -> _Level:
         found = list(node.iter(W + "numFmt"))
         kind = found[-1].get(W + "val") if found else None
     return _Level(
-        start=_integer(value(node, "start"), 0),
+        start=bounded(value(node, "start"), 0),
         kind=kind or "decimal",
         text=value(node, "lvlText") or "",
         suffix=value(node, "suff") or "tab",
-        restart=None if restart is None else _integer(restart, 0),
+        restart=None if restart is None else bounded(restart, 0),
         legal=bool(is_on(node, "isLgl")),
         style=value(node, "pStyle"),
     )
 
 
 def _ilvl(node: etree._Element) -> int:
-    return _integer(node.get(W + "ilvl"), 0)
-
-
-def _integer(text: str | None, default: int) -> int:
-    try:
-        return int(text) if text is not None else default
-    except ValueError:
-        return default
+    return bounded(node.get(W + "ilvl"), 0)

@@ -13,7 +13,7 @@ from retrieval.errors import Damaged
 from retrieval.parse.cleaning import clean_text, collapse_spaces
 from retrieval.parse.decode import decode
 from retrieval.parse.html_flat import flatten
-from retrieval.parse.numerals import numeral
+from retrieval.parse.numerals import bounded, numeral
 from retrieval.parse.source import Source, plain_html
 
 _DROPPED = frozenset(
@@ -96,8 +96,8 @@ _META = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]+)""", r
 _XML = re.compile(rb"""^\s*<\?xml[^>]+encoding\s*=\s*["']([A-Za-z0-9_:.-]+)""", re.I)
 _LIST_KINDS = {
     "1": "decimal",
-    "a": "lowerLetter",
-    "A": "upperLetter",
+    "a": "lower-alpha",
+    "A": "upper-alpha",
     "i": "lowerRoman",
     "I": "upperRoman",
 }
@@ -224,12 +224,12 @@ class _Writer:
     def _ordered(self, node: html.HtmlElement) -> None:
         self._break()
         kind = _LIST_KINDS.get(node.get("type", "1"), "decimal")
-        number = _integer(node.get("start"), 1)
+        number = bounded(node.get("start"), 1)
         self._line.append(_flow(node.text))
         for child in node:
             if child.tag == "li" and not _is_hidden(child):
                 self._break()
-                number = _integer(child.get("value"), number)
+                number = bounded(child.get("value"), number)
                 self._prefix += f"{numeral(number, kind)}. "
                 number += 1
             self.element(child)
@@ -310,10 +310,3 @@ def _preformatted(node: html.HtmlElement) -> str:
         elif one is not node:
             pieces += [line if one.tag != "br" else "", one.tail or ""]
     return "".join(pieces)
-
-
-def _integer(value: str | None, default: int) -> int:
-    try:
-        return int(value) if value is not None else default
-    except ValueError:
-        return default

@@ -10,6 +10,9 @@ _TRADITIONAL_LEGAL_DIGITS = "零壹貳參肆伍陸柒捌玖"
 _CIRCLED = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"
 _STEMS = "甲乙丙丁戊己庚辛壬癸"
 _BRANCHES = "子丑寅卯辰巳午未申酉戌亥"
+_MOST = 2**31 - 1
+_MOST_LETTERS = 780
+"""The last number that is written as repeated letters (30 times z)."""
 _ROMAN = (
     (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"),
     (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
@@ -17,10 +20,14 @@ _ROMAN = (
 
 
 def numeral(value: int, kind: str) -> str:
-    """`value` in the Word number format `kind` (ECMA-376 ST_NumberFormat).
+    """`value` in the Word number format `kind` (ECMA-376 ST_NumberFormat), or in one of the CSS
+    styles "lower-alpha" and "upper-alpha".
 
-    A format not known here is written in decimal, as Word shows an unknown one.
+    A format not known here is written in decimal, as Word shows an unknown one; so is a value that
+    the format has no short form for.
     """
+    if value < 0 and kind not in ("none", "bullet"):
+        return str(value)
     match kind:
         case "none" | "bullet":
             return ""
@@ -34,6 +41,10 @@ def numeral(value: int, kind: str) -> str:
             return _letters(value).upper()
         case "lowerLetter":
             return _letters(value)
+        case "upper-alpha":
+            return _places(value).upper()
+        case "lower-alpha":
+            return _places(value)
         case "ordinal":
             return f"{value}{_ordinal_ending(value)}"
         case "cardinalText":
@@ -85,10 +96,30 @@ def _roman(value: int) -> str:
 
 def _letters(value: int) -> str:
     """a to z, then aa, bb (Word repeats the letter)."""
-    if value < 1:
+    if not 0 < value <= _MOST_LETTERS:
         return str(value)
     count, index = divmod(value - 1, 26)
     return chr(ord("a") + index) * (count + 1)
+
+
+def _places(value: int) -> str:
+    """a to z, then aa, ab (HTML counts in places of 26)."""
+    if value < 1:
+        return str(value)
+    text = ""
+    while value:
+        value, index = divmod(value - 1, 26)
+        text = chr(ord("a") + index) + text
+    return text
+
+
+def bounded(value: str | None, default: int) -> int:
+    """The number that a file states, held to 32 bits; `default` for none or what is no number."""
+    try:
+        stated = int(value) if value is not None else default
+    except ValueError:
+        return default
+    return min(max(stated, -_MOST), _MOST)
 
 
 def _ordinal_ending(value: int) -> str:

@@ -116,6 +116,18 @@ def test_lists_of_one_definition_count_on_and_an_override_starts_anew() -> None:
     assert lines(body, numbering=LEGAL) == ["1. a", "5. b", "6. c", "7. d"]
 
 
+@pytest.mark.parametrize("start", [2_000_000_000, 10**20, -(10**20)])
+@pytest.mark.parametrize("kind", ["lowerLetter", "upperRoman", "ideographDigital"])
+def test_absurd_list_numbers_take_little_room(start: int, kind: str) -> None:
+    numbering = (
+        '<w:abstractNum w:abstractNumId="7">'
+        + level(0, kind, "%1.", start=start)
+        + "</w:abstractNum>"
+        '<w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num>'
+    )
+    assert len(lines(para("x", (1, 0)), numbering=numbering)[0]) < 20
+
+
 def test_a_computed_number_does_not_stand_for_a_lost_one(tmp_path: Path) -> None:
     source = Source("USD 1", added="1.")
     text = "1. USD"

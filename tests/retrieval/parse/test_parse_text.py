@@ -176,6 +176,17 @@ def test_html_reads_as_blocks() -> None:
     ]
 
 
+@pytest.mark.parametrize("start", ["2000000000", "9" * 20, "-" + "9" * 20, "9" * 5000])
+@pytest.mark.parametrize("kind", ["a", "A", "i", "I", "1"])
+def test_absurd_list_numbers_of_html_take_little_room(start: str, kind: str) -> None:
+    text = html_text(f"<ol start={start} type={kind}>" + "<li>x" * 10 + f"<li value={start}>y</ol>")
+    assert len(text.split("\n")) == 11 and len(text) < 200
+
+
+def test_letters_of_html_count_in_places() -> None:
+    assert html_text("<ol type=a start=27><li>x<li>y</ol>") == "aa. x\nab. y"
+
+
 @pytest.mark.parametrize("charset", ["gb2312", "big5", "utf-8"])
 def test_html_says_its_encoding(tmp_path: Path, charset: str) -> None:
     text = "<html><meta charset='" + charset + "'><body>第一期 金</body></html>"
