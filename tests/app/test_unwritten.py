@@ -6,6 +6,7 @@ import io
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +16,7 @@ import app.returns
 import app.runner
 from app.errors import DatabaseBusy, NotFound
 from app.returns import Returns
-from app.unwritten import Unwritten
+from app.unwritten import GIVEN_UP_S, Unwritten
 
 if TYPE_CHECKING:
     from app.jobs import Job
@@ -208,7 +209,7 @@ def test_ends_that_nobody_wants_any_more_are_not_tried_for_ever(
     assert "There is no answer ans_1." in caplog.text
 
 
-def test_a_database_that_is_away_is_asked_once_a_round_until_it_takes_them_in_order() -> None:
+def test_a_database_that_is_away_is_asked_twice_a_round_until_it_takes_them() -> None:
     unwritten, away, asked = Unwritten(), [True], []
 
     def end(name: str) -> None:
@@ -216,12 +217,49 @@ def test_a_database_that_is_away_is_asked_once_a_round_until_it_takes_them_in_or
         if away[0]:
             raise DatabaseBusy("away")
 
-    unwritten.keep("a", lambda: end("a"))
-    unwritten.keep("b", lambda: end("b"))
+    for name in "abc":
+        unwritten.keep(name, partial(end, name))
     unwritten.write()
     unwritten.write()
-    assert asked == ["a", "a"] and "a" in unwritten
+    assert "".join(asked) == "abca" and all(name in unwritten for name in "abc")
     away[0] = False
     unwritten.write()
     unwritten.write()
-    assert asked == ["a", "a", "a", "b"] and "b" not in unwritten
+    assert "".join(asked) == "abcabca" and not any(name in unwritten for name in "abc")
+
+
+def test_ends_that_the_database_never_takes_keep_no_other_waiting_and_are_given_up(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    now = [0.0]
+    unwritten, asked, written = Unwritten(lambda: now[0]), [], []
+
+    def never(name: str) -> None:
+        asked.append(name)
+        raise DatabaseBusy("too long a statement")
+
+    for name in ("never 1", "never 2", "never 3"):
+        unwritten.keep(name, partial(never, name))
+    for name in ("good 1", "good 2"):
+        unwritten.keep(name, partial(written.append, name))
+    unwritten.write()
+    unwritten.write()
+    assert written == ["good 1", "good 2"]
+    now[0] = GIVEN_UP_S
+    unwritten.write()
+    assert not any(name in unwritten for name in asked)
+    assert "the end of never 1 is given up after 24 hours" in caplog.text
+
+
+def test_an_end_that_is_kept_anew_while_the_old_one_is_written_stays() -> None:
+    unwritten = Unwritten()
+    written: list[str] = []
+
+    def old() -> None:
+        unwritten.keep("a", lambda: written.append("new"))
+
+    unwritten.keep("a", old)
+    unwritten.write()
+    assert "a" in unwritten
+    unwritten.write()
+    assert written == ["new"] and "a" not in unwritten
