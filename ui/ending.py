@@ -7,6 +7,9 @@ start goes on with what this one leaves open.
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 from app.cli.reporting import note
@@ -23,6 +26,19 @@ class Ending:
         open; a second one does not wait for them."""
         self.ask(number)
         raise SystemExit(128 + number)
+
+    @contextmanager
+    def finally_leaving(self) -> Iterator[None]:
+        """Around all blocks: once they are closed, a process that leaves ends here. Libraries that
+        were being loaded have threads of their own by then, and would abort it on their way out."""
+        try:
+            yield
+        except SystemExit as end:
+            if self.asked and isinstance(end.code, int):
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(end.code)
+            raise
 
     def ask(self, number: int) -> None:
         """Notes the first signal; the process ends here at the second."""

@@ -51,10 +51,10 @@ def command(
     from app.settings import load_settings, spin_less
 
     spin_less()
-    with reporting(as_json=False), ExitStack() as stack:
+    ending = Ending()
+    with ending.finally_leaving(), reporting(as_json=False), ExitStack() as stack:
         settings = load_settings(host=host, port=port, model=model, data_dir=data_dir)
         listener = stack.enter_context(bind(settings.host, settings.port))
-        ending = Ending()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, ending.leave)
         _serve(settings, listener, ending, pull=pull, sample=sample)
