@@ -71,6 +71,39 @@ def test_hidden_text_of_a_deep_page_stays_hidden() -> None:
     assert "".join(hidden).count("Secret.") >= 150
 
 
+@pytest.mark.parametrize(
+    ("inner", "shown"),
+    [
+        (
+            "<p style='display:none'>Secret.<p>The price is EUR 5.<p>More",
+            "The price is EUR 5.\nMore",
+        ),
+        ("A<div>B<p hidden>Secret.</div>Shown.", "A\nB\nShown."),
+        ("<p hidden>Secret.<div>Shown.</div>", "Shown."),
+        ("<p hidden>Secret.<ul><li>Shown.</ul>", "- Shown."),
+        ("<div><ul><li hidden>Secret.</div>Shown.", "Shown."),
+        ("<div><span hidden>Secret.</div>Shown.", "Shown."),
+        ("<dl><dt hidden>Secret.<dd>Shown.</dl>", "Shown."),
+        ("<option hidden>Secret.<option>Shown.</option>", "Shown."),
+        ("<span style='display:none'>Secret.<p>Secret.</p></span>Shown.", "Shown."),
+        ("<div hidden>Secret.</span><p>Secret.</p>Secret.</div>Shown.", "Shown."),
+        ("<b><table><tr><td hidden>Secret.</b>Secret.<td>Shown.</table>", "Shown."),
+        ("<textarea>a<b</textarea>Shown.", "Shown."),
+        ("<span hidden/>Shown.<a href=x/>link</a>", "Shown.link"),
+    ],
+)
+@pytest.mark.parametrize("depth", [3, 300])
+def test_what_is_left_open_hides_no_more_in_a_deep_page(inner: str, shown: str, depth: int) -> None:
+    text = html_text("<div>" * depth + inner + "</div>" * depth + "<p>After.</p>")
+    assert text == f"{shown}\nAfter."
+
+
+@pytest.mark.parametrize("title", ["<title>Lease <draft</title>", "<title/>"])
+def test_a_title_hides_no_part_of_a_deep_page(title: str) -> None:
+    body = "<div>" * 300 + "Body." + "</div>" * 300
+    assert html_text(f"<html><head>{title}</head><body>{body}</body></html>") == "Body."
+
+
 @pytest.mark.parametrize("tag", ["div", "td", "ul", "svg", "b"])
 def test_a_monstrous_depth_is_read_in_linear_work(tag: str) -> None:
     """300,000 tags; a loop over all open elements for each would take hours."""
