@@ -201,7 +201,7 @@ class _Writer:
             self._table(node)
         elif tag == "pre":
             self._break()
-            for line in _preformatted(node).split("\n"):
+            for line in self._preformatted(node).split("\n"):
                 self._line.append(line)
                 self._break()
         elif tag == "ol":
@@ -278,6 +278,24 @@ class _Writer:
                 yield inner.text()
             yield _flow(child.tail)
 
+    def _preformatted(self, node: html.HtmlElement) -> str:
+        """The text of an element as it stands, with what starts a line in it on one of its own."""
+        pieces: list[str] = []
+        skipped = None
+        walker = etree.iterwalk(node, events=("start", "end"))
+        for event, one in walker:
+            line = "\n" if one is not node and (one.tag in _BLOCKS or one.tag == "br") else ""
+            if event == "start":
+                if one.tag in _DROPPED or (one is not node and self._hides(one)):
+                    skipped = one
+                    walker.skip_subtree()
+                else:
+                    pieces += [line, one.text or ""]
+            elif one is not node:
+                ends = "" if one is skipped or one.tag == "br" else line
+                pieces += [ends, one.tail or ""]
+        return "".join(pieces)
+
     def _hides(self, node: html.HtmlElement) -> bool:
         if not _is_hidden(node):
             return False
@@ -298,15 +316,3 @@ def _flow(text: str | None) -> str:
 
 def _is_hidden(node: html.HtmlElement) -> bool:
     return "hidden" in node.attrib or _HIDDEN.search(node.get("style", "")) is not None
-
-
-def _preformatted(node: html.HtmlElement) -> str:
-    """The text of an element as it stands, with what starts a line in it on one of its own."""
-    pieces: list[str] = []
-    for event, one in etree.iterwalk(node, events=("start", "end")):
-        line = "\n" if one is not node and (one.tag in _BLOCKS or one.tag == "br") else ""
-        if event == "start":
-            pieces += [line, one.text or ""]
-        elif one is not node:
-            pieces += [line if one.tag != "br" else "", one.tail or ""]
-    return "".join(pieces)

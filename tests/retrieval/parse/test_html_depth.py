@@ -156,3 +156,21 @@ def test_lines_in_preformatted_text_are_kept_apart() -> None:
         "four",
         "five six",
     ]
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        "<div hidden>Fee: 999</div>",
+        "<span style='display:none'>Fee: <b>999</b></span>",
+        "<script>fee = 999</script>",
+        "<style>p {width: 999px}</style>",
+        "<select><option>EUR 999<option>EUR 999</select>",
+        "<textarea>999</textarea>",
+    ],
+)
+def test_what_is_not_shown_in_preformatted_text_is_not_read(inner: str) -> None:
+    hidden: list[str] = []
+    text = html_text(f"<pre>Fee: 100{inner} EUR\n<b>End</b></pre>Tail", hidden)
+    assert text.split("\n") == ["Fee: 100 EUR", "End", "Tail"]
+    assert hidden == (["Fee: 999"] if "Fee" in inner else [])
