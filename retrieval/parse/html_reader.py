@@ -258,7 +258,7 @@ class _Writer:
                 else:
                     self._rows(child)
                 self._break()
-            elif child.tag not in ("caption", *_ROWS):
+            elif child.tag not in _ROWS and (child.tag != "caption" or node.tag != "table"):
                 self.element(child)
             self._line.append(_flow(child.tail))
 

@@ -174,3 +174,9 @@ def test_what_is_not_shown_in_preformatted_text_is_not_read(inner: str) -> None:
     text = html_text(f"<pre>Fee: 100{inner} EUR\n<b>End</b></pre>Tail", hidden)
     assert text.split("\n") == ["Fee: 100 EUR", "End", "Tail"]
     assert hidden == (["Fee: 999"] if "Fee" in inner else [])
+
+
+@pytest.mark.parametrize("part", ["tbody", "thead", "tfoot"])
+def test_a_caption_in_a_part_of_a_table_is_read(part: str) -> None:
+    source = f"<table><{part}><caption>Prices</caption><tr><td>Coil<td>5</{part}></table>Tail"
+    assert html_text(source).split("\n") == ["Prices", "Coil | 5", "Tail"]
