@@ -17,6 +17,7 @@ from app.answer_run import CANCELLED, AnswerRun
 from app.conversations import Conversations
 from app.errors import AppError, NotFound
 from app.events import AnswerCompleted, AnswerFailed
+from app.request_id import serving
 from app.types import Answer
 from app.unwritten import Unwritten, may_pass
 from retrieval.types import DocumentWarning
@@ -51,14 +52,7 @@ class AnswerSaving:
 
     def failed(self, run: AnswerRun, event: AnswerFailed) -> AnswerFailed:
         """The last event of a run that has no answer, which is saved if it can be."""
-        save = partial(
-            self._conversations.fail_answer,
-            run.id,
-            event.code,
-            event.message,
-            status="cancelled" if event.code == CANCELLED else "failed",
-            content=run.text(),
-        )
+        save = self._failing(run, event)
         try:
             save()
         except NotFound:
@@ -68,6 +62,34 @@ class AnswerSaving:
             logger.error("the end of answer %s could not be saved", run.id, exc_info=error)
             self._keep(run, error, save)
         return event
+
+    def failed_later(self, run: AnswerRun, event: AnswerFailed) -> AnswerFailed:
+        """The same for whoever can't wait for the database: it is left to `unwritten`."""
+        save = partial(self._save_late, run, self._failing(run, event))
+        self.unwritten.keep(run.id, save)
+        return event
+
+    def _failing(self, run: AnswerRun, event: AnswerFailed) -> Callable[[], object]:
+        return partial(
+            self._conversations.fail_answer,
+            run.id,
+            event.code,
+            event.message,
+            status="cancelled" if event.code == CANCELLED else "failed",
+            content=run.text(),
+        )
+
+    def _save_late(self, run: AnswerRun, save: Callable[[], object]) -> None:
+        try:
+            save()
+        except NotFound:
+            self._deleted(run)
+        except Exception as error:
+            with serving(run.timeline.request_id):
+                logger.error("the end of answer %s could not be saved", run.id, exc_info=error)
+            # From now on without a line of the log for each try.
+            self._keep(run, error, save)
+            raise
 
     def _deleted(self, run: AnswerRun) -> AnswerFailed:
         logger.info("the conversation of answer %s was deleted before its end", run.id)

@@ -122,6 +122,8 @@ class AnswerRuns:
         self._stayers = Places(max(1, workers // STAYING_SHARE), several=several_owners)
         self._saving = AnswerSaving(conversations)
         self._changed = threading.Condition()
+        # Whether the writer is to look at once.
+        self._unsaved = False
         self._hurried = False
         self._closed = False
         self._threads = [
@@ -308,7 +310,8 @@ class AnswerRuns:
 
     def _stop(self, run: AnswerRun, reason: StopReason) -> None:
         """What is shown stands and its worker closes the answer; where nothing is shown yet nobody
-        waits for the worker, which may be loading a document."""
+        waits for the worker, which may be loading a document, nor for the database: others are to
+        be stopped as well."""
         run.stop(reason)
         with self._changed:
             queued = self._waiting.remove(run)
@@ -316,8 +319,11 @@ class AnswerRuns:
             # The worker may be waiting for the engine, which may be reading for minutes.
             for request_id in request_ids(run.id):
                 self._engine.cancel(request_id)
-        if not run.text():
-            self._fail(run, stopped(run))
+        if not run.text() and run.claim_end():
+            self._finish(run, self._saving.failed_later(run, stopped(run)))
+            with self._changed:
+                self._unsaved = True
+                self._changed.notify_all()
 
     def _shorten(self, run: AnswerRun) -> None:
         """Have it end with its quotes: a wording takes seconds, for which all who wait would wait
@@ -424,13 +430,17 @@ class AnswerRuns:
             self._finish(run, self._saving.failed(run, event))
 
     def _write_again(self) -> None:
-        """Saves the ends that the database did not take, and at last those of the last workers."""
+        """Saves the ends that the database did not take, those of runs that were stopped, and at
+        last those of the last workers."""
         while not self._closed:
             with self._changed:
-                self._changed.wait_for(lambda: self._closed, timeout=AGAIN_S)
+                self._changed.wait_for(lambda: self._closed or self._unsaved, timeout=AGAIN_S)
+                self._unsaved = False
             self._saving.unwritten.write()
         for thread in self._threads[:-1]:
-            thread.join()
+            while thread.is_alive():
+                self._saving.unwritten.write()
+                thread.join(AGAIN_S)
         self._saving.unwritten.write()
 
     def _finish(self, run: AnswerRun, event: AnswerCompleted | AnswerFailed) -> None:

@@ -143,7 +143,7 @@ def test_without_quotes_it_is_an_error_at_the_deadline_whatever_the_worker_does(
     with again.followed(threading.Event().set):
         assert again.wait(20), "its worker goes on with the next"
     assert len(run.events_after(0)) == after, "nothing comes behind the end"
-    assert notebook.ends[run.id] == ["timeout"]
+    eventually(lambda: notebook.ends.get(run.id) == ["timeout"])
 
 
 def test_a_question_still_in_the_queue_ends_too(make: Make) -> None:
@@ -197,7 +197,8 @@ def test_one_that_is_given_up_while_a_document_loads_is_over_at_once(
         assert run.wait(30), "its worker still loads"
         code = "server_stopping" if how == "stopping" else "cancelled"
         assert isinstance(run.outcome, AnswerFailed) and run.outcome.code == code
-        assert notebook.ends == {run.id: [code]} and run.events_after(0)[-1][1] is run.outcome
+        eventually(lambda: notebook.ends == {run.id: [code]})
+        assert run.events_after(0)[-1][1] is run.outcome
     finally:
         go.set()
 
@@ -325,7 +326,68 @@ def test_an_end_that_the_database_does_not_take_is_saved_when_it_does(
         assert warning.code == "not_saved" and "as soon as" in warning.message
     away.clear()
     saved = ["quote" if end == "completed" else end]
-    deadline = time.monotonic() + 30
-    while notebook.ends != {run.id: saved}:
-        assert time.monotonic() < deadline
+    eventually(lambda: notebook.ends == {run.id: saved})
+
+
+@pytest.mark.parametrize("how", ["timeout", "cancelled", "server_stopping"])
+def test_those_that_are_stopped_are_over_while_the_database_keeps_its_caller_waiting(
+    make: Make, notebook: Notebook, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    loading, back = threading.Event(), threading.Event()
+    fail = notebook.fail_answer
+
+    def slowly(*arguments: Any, **more: Any) -> None:
+        assert back.wait(60)
+        fail(*arguments, **more)
+
+    def load(_: str) -> Any:
+        assert loading.wait(60)
+        return SimpleNamespace(tokens=SimpleNamespace(key="k"))
+
+    monkeypatch.setattr(notebook, "fail_answer", slowly)
+    runs = make(quoting, load, workers=2, grace_seconds=600.0)
+    timeout_s = 0.05 if how == "timeout" else None
+    stopped = [runs.start(QUESTION, timeout_s=timeout_s) for _ in range(4)]
+    if how == "cancelled":
+        for run in stopped:
+            runs.cancel(run.id)
+    elif how == "server_stopping":
+        runs.stop_all("server_stopping")
+    try:
+        for run in stopped:
+            assert run.wait(30), "it waits for the database"
+            assert isinstance(run.outcome, AnswerFailed) and run.outcome.code == how
+        assert notebook.ends == {}
+    finally:
+        back.set()
+        loading.set()
+    eventually(lambda: notebook.ends == {run.id: [how] for run in stopped})
+
+
+def test_closing_saves_the_ends_of_those_it_stops_though_a_worker_loads_on(
+    make: Make, notebook: Notebook
+) -> None:
+    loading, go = threading.Event(), threading.Event()
+
+    def load(_: str) -> Any:
+        loading.set()
+        assert go.wait(60)
+        return SimpleNamespace(tokens=SimpleNamespace(key="k"))
+
+    runs = make(quoting, load, workers=1)
+    run = runs.start(QUESTION)
+    assert loading.wait(30)
+    closing = threading.Thread(target=runs.close, args=(60.0,))
+    closing.start()
+    try:
+        eventually(lambda: notebook.ends == {run.id: ["server_stopping"]})
+    finally:
+        go.set()
+        closing.join()
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.01)

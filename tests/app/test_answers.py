@@ -213,7 +213,8 @@ def test_cancelled_runs_stop_and_say_so(make: Make, notebook: Notebook) -> None:
     runs.cancel(run.id)
     assert run.wait(1)
     runs.cancel(run.id)
-    assert run.state == "cancelled" and notebook.ends[run.id] == "cancelled"
+    assert run.state == "cancelled"
+    wait_for(lambda: notebook.ends == {run.id: "cancelled"}, 30.0)
 
 
 @pytest.mark.parametrize("attempt", [0, 1], ids=["the first attempt", "asked again"])
@@ -268,7 +269,7 @@ def test_one_that_looks_up_from_its_search_is_cancelled(make: Make, notebook: No
     wait_for(lambda: run.state == "in_progress")
     runs.cancel(run.id)
     assert run.wait(5) and run.state == "cancelled"
-    assert notebook.ends == {run.id: "cancelled"}
+    wait_for(lambda: notebook.ends == {run.id: "cancelled"}, 30.0)
 
 
 def test_finished_runs_are_forgotten(make: Make) -> None:

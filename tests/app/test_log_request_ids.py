@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -96,6 +97,10 @@ def test_the_end_of_one_that_is_out_of_time_is_logged_under_its_request(lines: L
     runs = answering(silent, fail_answer=away)
     run = asked_as("trace-3", lambda: runs.start(QUESTION, timeout_s=0.05))
     assert run.wait(30)
+    end = time.monotonic() + 30
+    while not lines.found:
+        assert time.monotonic() < end
+        time.sleep(0.01)
     assert lines.found == [("trace-3", f"the end of answer {run.id} could not be saved")]
     go.set()
     runs.close()

@@ -232,7 +232,9 @@ def test_ends_that_the_database_never_takes_keep_no_other_waiting_and_are_given_
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     now = [0.0]
-    unwritten, asked, written = Unwritten(lambda: now[0]), [], []
+    unwritten = Unwritten(lambda: now[0])
+    asked: list[str] = []
+    written: list[str] = []
 
     def never(name: str) -> None:
         asked.append(name)
