@@ -167,7 +167,7 @@ class Conversations:
             ]
             if rows:
                 session.execute(insert(CitationRow), rows)
-        return self.message(answer_id)
+            return _ended(session, answer_id)
 
     def fail_answer(
         self,
@@ -189,7 +189,7 @@ class Conversations:
                 error_code=code,
                 error_message=_clean(message),
             )
-        return self.message(message_id)
+            return _ended(session, message_id)
 
     def turns(self, conversation_id: str) -> tuple[Turn, ...]:
         """Questions that got an answer, oldest first. Raises NotFound."""
@@ -280,6 +280,13 @@ def _find(session: Session, conversation_id: str, owner: str | None) -> Conversa
     if row is None or owner not in (None, row.owner):
         raise NotFound(f"There is no conversation {conversation_id}.")
     return row
+
+
+def _ended(session: Session, message_id: str) -> Message:
+    """Read before the commit: once that has happened nothing may fail, or what is saved would be
+    told as not saved."""
+    row = session.get_one(MessageRow, message_id, populate_existing=True)
+    return _message(row, _citations(session, [row.id]).get(row.id, ()))
 
 
 def _citations(session: Session, message_ids: Sequence[str]) -> dict[str, tuple[Citation, ...]]:

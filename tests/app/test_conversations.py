@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import func, select
 
 from app.db.models import CitationRow, MessageRow
-from app.errors import Conflict, NotFound
+from app.errors import Conflict, DatabaseBusy, NotFound
 from app.services import Services
 from app.types import (
     Answer,
@@ -109,6 +109,28 @@ def test_an_answer_ends_once(start: Start) -> None:
     with pytest.raises(NotFound):
         conversations.fail_answer("ans_none", "x", "y")
     assert conversations.turns(conversation.id) == ()
+
+
+def test_an_end_that_is_committed_is_not_read_again(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A database that is gone right after the commit makes no saved answer an unsaved one."""
+    services = start()
+    conversations = services.conversations
+    conversation = conversations.create()
+    one, two = (conversations.start_answer(conversation.id).id for _ in range(2))
+
+    def gone() -> None:
+        raise DatabaseBusy("away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(services.database, "read", gone)
+        assert conversations.save_answer(conversation.id, one, ANSWER).answer == ANSWER
+        assert conversations.fail_answer(two, "x", "y").error_message == "y"
+    assert [item.status for item in conversations.messages(conversation.id)] == [
+        "completed",
+        "failed",
+    ]
 
 
 def test_saved_in_one_transaction(start: Start) -> None:
