@@ -8,7 +8,7 @@ says of whom it speaks; a party that has only a name is not told apart.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -27,6 +27,9 @@ _ASKED = re.compile(
 _EVERYBODY = re.compile(r"\b(?:part(?:y|ies)|either|neither|nobody|no\s+one|each\s+other|both)\b")
 
 
+_SENTENCE_END = re.compile(r"[.;]\s")
+
+
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """What a question asks of whom: all names of the role, the one in the question first."""
@@ -38,14 +41,20 @@ class _Asked:
         """Whether a sentence speaks of the thing as this role's or everybody's (True), or as
         another role's alone (False); None when it does not say whose it is."""
         body = fold(sentence)
-        owners = {m["role"] or m["role_of"] for m in _of_a_role(self.thing).finditer(body)}
+        owners = _owners(self.thing, body)
         if owners & set(self.names):
             return True
-        if re.search(rf"\b{self.thing}\b", body) and _EVERYBODY.search(body):
+        if re.search(rf"\b(?:{self.thing}|liable)\b", body) and _EVERYBODY.search(body):
             return True
         if not owners or any(re.search(rf"\b{re.escape(name)}\b", body) for name in self.names):
             return None
         return False
+
+
+def _owners(thing: str, folded: str) -> set[str]:
+    """The roles of whose liability a folded text speaks."""
+    found = _of_a_role(thing).finditer(folded)
+    return {match["role"] or match["role_of"] or match["liable"] for match in found}
 
 
 @lru_cache(maxsize=64)
@@ -53,6 +62,15 @@ def _of_a_role(thing: str) -> re.Pattern[str]:
     return re.compile(
         rf"\b(?P<role>{_ROLE})'s?\s+(?:[a-z-]+\s+){{0,3}}?{thing}\b"
         rf"|\b{thing}\s+of\s+(?:the\s+)?(?P<role_of>{_ROLE})\b"
+        rf"|\b(?P<liable>{_ROLE})\s+(?:(?:is|shall|will|be|not|only|in\s+no\s+event)\s+){{1,4}}liable\b"
+    )
+
+
+def _is_named(names: Iterable[str], folded: str) -> bool:
+    """Whether a party of the document is named by one of the names: ("Buyer"), Buyer: …"""
+    name = "|".join(map(re.escape, names))
+    return bool(
+        re.search(rf"[\"“'(](?:the\s+)?(?:{name})[\"”')]|^\W*(?:{name})\s*:", folded, re.MULTILINE)
     )
 
 
@@ -81,9 +99,18 @@ def own_first(text: str, query: Query, ranked: Sequence[Sentence]) -> tuple[Sent
 
 def of_another(index: SearchIndex, query: Query, sentences: Sequence[Sentence]) -> str:
     """The role whose liability is asked for, where the first of the sentences speaks of another
-    role's alone; else empty."""
+    role's alone, both are named as parties, and no sentence of the document speaks of the asked
+    role's; else empty."""
     asked = _asked_of(query)
     if asked is None or not sentences:
         return ""
     first = index.text[sentences[0].start : sentences[0].end]
-    return asked.names[0] if asked.speaks_of(first) is False else ""
+    if asked.speaks_of(first) is not False:
+        return ""
+    text = fold(index.text)
+    others = _owners(asked.thing, fold(first))
+    if not _is_named(asked.names, text) or not _is_named(others, text):
+        return ""
+    if any(asked.speaks_of(sentence) for sentence in _SENTENCE_END.split(text)):
+        return ""
+    return asked.names[0]

@@ -1,38 +1,23 @@
-"""Whether a contract speaks of the sum that a question names, and the sentence that states it.
+"""The sentence of a contract that states the sum which a question names.
 
 A contract is full of sums, and a figure beside a word or two of the question is as often another
-one. So the name counts whole: a contract that never uses it, nor another name of the same sum, does
-not answer; a sentence that puts a figure to it ("a deposit of SEK 20,000", "Deposit" means…) does.
-It knows names and how a figure is put to them, not what a sum is for: of two deposits it takes the
-better ranked.
+one. A sentence that puts a figure to the very name ("a deposit of SEK 20,000", "Deposit" means…)
+states it. It knows names and how a figure is put to them, not what a sum is for: so it leaves a
+first sentence first that holds a figure, unless another one defines the sum.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from difflib import get_close_matches
+from dataclasses import dataclass
 from functools import lru_cache
 
-import rjieba
-
-from retrieval import cases
-from retrieval.clauses import around
 from retrieval.folding import fold, fold_width
-from retrieval.index import SearchIndex
-from retrieval.kept import kept_by_identity
 from retrieval.query import Query
-from retrieval.stems import stem, words
 from retrieval.sum_names import NamedSum, asked_sum, tells_nothing
-from retrieval.types import Sentence
 from retrieval.wordlists import word_list
 
-_CLAUSE_CHARS = 6_000
-"""Of a clause that goes on, so much is looked into."""
-_LIKE_CHARS, _LIKE_SHARE, _MISSPELT = 6, 0.6, 0.85
-"""Two words are forms of one that begin alike, in so many characters and such a share of the word
-asked for; likeness from which on a word is a misspelt one."""
 _NUMBER_WORDS = (
     r"(?:(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen"
     r"|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
@@ -52,12 +37,6 @@ _PUT_OF = (
     r"\s+(?:of|in\s+the\s+(?:sum|amount)\s+of)"
     r"(?:\s+(?:the|a)\s+(?:sum|total|amount)\s+of|\s+an\s+amount\s+of)?\s+"
 )
-_MONEY = re.compile(_MONEY_EN, re.IGNORECASE)
-_NAMED = re.compile(
-    r"\b(?P<other>[a-z-]+)\s+(?:fees?|charges?|costs?|deposit|bond|bonus|premium|payment)"
-    rf"(?:{_PUT}|{_PUT_OF}){_MONEY_EN}",
-    re.IGNORECASE,
-)
 _BEFORE = (
     r"(?:^|[.;:,(\d\"]\s*|\b(?:an?|the|its|their|his|her|your|our|my|and|pays?|paid"
     rf"|{'|'.join(sorted(word_list('periods_english')))})\s+[\"']?)"
@@ -66,10 +45,20 @@ _APART = (
     r"(?!\s*(?:\([^()]{1,80}\)\s*)?(?:for\s+(?:the|an?|each|every|any|lost|late)"
     r"|per\s+(?:lost|late|returned))\b)"
 )
-_CONDITION = re.compile(
-    r"\b(?:if|where|when|unless|should|late|overdue)\b|[如若]|的[,，]|逾期|超过", re.IGNORECASE
+_FORMER = re.compile(
+    r"\b(?:former(?:ly)?|previous(?:ly)?|prior|earlier|old)\b|原(?![则件料])|此前|以前|之前|曾",
+    re.IGNORECASE,
 )
-"""Before the name: the sum is owed in one case only, and may be another than the one asked for."""
+"""Before the name: the sum was owed once."""
+_CONDITION = re.compile(
+    r"\b(?:if|where|when|while|unless|should|late|overdue)\b|[如若]|的[,，]|逾期|超过"
+    rf"|{_FORMER.pattern}",
+    re.IGNORECASE,
+)
+"""Before the name: the sum is owed in one case only, or was once, and may be another than the one
+asked for."""
+_CONDITION_BEHIND = re.compile(r"\b(?:if|where|when|while|unless)\b|[如若]", re.IGNORECASE)
+_END = re.compile(r"[.;](?=\s|$)|[。；]")
 _MONEY_ZH = (
     r"(?:人民币|RMB|CNY|[¥￥$])?\s?(?:\d[\d,.]{0,20}\s?[百千万亿]?(?:元|圆|美元|%|天|日)|百分之[\d零一二三四五六七八九十点]{1,6}"
     r"|[零一二三四五六七八九十百千万壹贰叁肆伍陆柒捌玖拾佰仟两]{1,16}(?:元|圆|天|日))"
@@ -79,149 +68,117 @@ _BEFORE_ZH = (
     r"|享受|享有|带薪|合同)"
 )
 _PUT_ZH = r"(?:金额|总额|标准|数额)?(?:[为是:：]|共计|合计|计)?(?:每[月年日季](?:度)?)?"
+_SINGLE_CASE = re.compile(
+    r"\s*(?:for (?:each|every|any|lost|late|the|an?)|per (?:lost|late|returned))\b", re.IGNORECASE
+)
 
 
-def absent_sum(index: SearchIndex, query: Query) -> str:
-    """The name of the sum asked for, where a contract uses neither it nor another name of it, and
-    has not even its telling words in one place; else empty."""
-    asked = _asked_of(index, query)
-    if asked is None:
-        return ""
-    if " of " not in asked.name and any(_stands(name, _folded(index.text)) for name in asked.all):
-        return ""
-    chunks = (f"{one.heading}\n{index.text[one.start : one.end]}" for one in index.chunks)
-    return "" if any(_speaks_of(asked, chunk) for chunk in chunks) else asked.name
+@dataclass(frozen=True, slots=True)
+class _Wordings:
+    """How a figure is put to a sum: by `definitions`, by `whole` names that can mean no other, and
+    by `bare` ones that may mean another where a condition stands beside them."""
 
-
-def is_elsewhere(index: SearchIndex, query: Query, sentences: Sequence[Sentence]) -> bool:
-    """Whether the first of the sentences stands in a clause that does not speak of the sum asked
-    for: what it says of money is about another."""
-    asked = _asked_of(index, query)
-    if asked is None:
-        return False
-    first = sentences[0]
-    clause = around(index.clauses, first.start)
-    start, end = (
-        (first.chunk.start, first.chunk.end) if clause is None else (clause.start, clause.end)
-    )
-    span = index.text[min(start, first.start) : max(end, first.end)][:_CLAUSE_CHARS]
-    said = index.text[first.start : first.end]
-    return not _speaks_of(asked, f"{first.chunk.heading}\n{span}") or _is_of_others(asked, said)
-
-
-def _is_of_others(asked: NamedSum, sentence: str) -> bool:
-    """Whether each figure of a sentence is put to a sum of another name, as in "parking fines, and
-    an administration fee of AUD 45" for the parking fee."""
-    if asked.chinese or " " not in asked.name:
-        return False
-    wide = fold_width(sentence)
-    figures = sum(1 for _ in _MONEY.finditer(wide))
-    named = [match["other"].lower() for match in _NAMED.finditer(wide)]
-    own = {stem(word) for word in asked.telling} | {
-        stem(word) for name in asked.all for word in name.split()
-    }
-    plain = word_list("sums_english") | word_list("periods_english") | word_list("english_stop")
-    others = [one for one in named if one not in plain and stem(one) not in own]
-    return 0 < figures == len(others)
-
-
-def _asked_of(index: SearchIndex, query: Query) -> NamedSum | None:
-    """The sum that is asked of a contract; None for laws and courts' accounts."""
-    asked = asked_sum(query.text)
-    if asked is None or not asked.telling or query.language != index.language:
-        return None
-    if index.articles is not None or (asked.chinese and cases.is_case(index.text)):
-        return None
-    return asked
-
-
-def _speaks_of(asked: NamedSum, written: str) -> bool:
-    """Whether a text has a name of the sum, or all telling words of it."""
-    text = fold(written)
-    if " of " not in asked.name and any(_stands(name, text) for name in asked.all):
-        return True
-    if asked.chinese:
-        pieces = [piece for piece in rjieba.cut(asked.telling[0]) if len(piece) > 1]
-        return len(pieces) > 1 and all(piece in text for piece in pieces)
-    known = {word.stem for word in words(text)}
-    wanted = (stem(part) for word in asked.telling for part in re.findall(r"[a-z]+", word))
-    return all(term in known or _has_like(known, term) for term in wanted)
-
-
-def _has_like(terms: Iterable[str], wanted: str) -> bool:
-    """Whether a word in another form ("member" for "membership"), or misspelt, is among terms."""
-    begin = max(_LIKE_CHARS, math.ceil(_LIKE_SHARE * len(wanted)))
-    if len(wanted) >= begin and any(term.startswith(wanted[:begin]) for term in terms):
-        return True
-    return bool(get_close_matches(wanted, terms, 1, _MISSPELT))
-
-
-@kept_by_identity(4)
-def _folded(text: str) -> str:
-    return fold(text)
-
-
-def _stands(name: str, text: str) -> bool:
-    """Whether a name stands in a folded text; a Chinese one may stand for its long form (年假 for
-    年休假, 水电费 for 水费、电费)."""
-    if name[0] < "\u3400":
-        return re.search(rf"\b{_spelled(name)}(?![a-z])", text) is not None
-    return re.search("[^,，。;；\n]{0,2}?".join(map(re.escape, name)), text) is not None
-
-
-def _spelled(name: str) -> str:
-    """A pattern for an English name, in the singular or plural."""
-    return r"\s+".join(map(re.escape, name.split())) + "s?"
+    definitions: Sequence[re.Pattern[str]]
+    whole: Sequence[re.Pattern[str]]
+    bare: Sequence[re.Pattern[str]]
 
 
 def states_sum(query: Query) -> Callable[[str], bool] | None:
     """What tells the sentences that put a figure to the sum asked for; None where no sum is asked
     for by name."""
     asked = asked_sum(query.text)
-    if asked is None or not asked.stated:
+    if asked is None:
         return None
-    whole, bare = _put_to(asked)
+    wordings = _put_to(asked)
 
     def states(body: str) -> bool:
         wide = fold_width(body)
-        if any(pattern.search(wide) for pattern in whole):
+        if any(pattern.search(wide) for pattern in wordings.definitions):
             return True
-        found = (pattern.search(wide) for pattern in bare)
-        return any(one is not None and not _CONDITION.search(wide, 0, one.start()) for one in found)
+        found = (pattern.search(wide) for pattern in wordings.whole)
+        if any(one is not None and not _FORMER.search(wide, 0, one.start()) for one in found):
+            return True
+        return any(_unconditional(pattern.search(wide), wide) for pattern in wordings.bare)
 
     return states
 
 
-@lru_cache(maxsize=256)
-def _put_to(asked: NamedSum) -> tuple[Sequence[re.Pattern[str]], Sequence[re.Pattern[str]]]:
-    """How a sentence puts a figure to the sum: wordings that can mean no other, and those that may
-    where a condition stands before them. "The deposit" is another one where a sum is for a key or
-    for a case, "the late fee" is not; and "a fee of EUR 20" is not the fee."""
+def states_before(query: Query, first: str) -> Callable[[str], bool] | None:
+    """What tells the sentences that may stand before the `first` one because they state the sum
+    asked for: definitions alone where the first holds a figure; None where the first names the sum
+    with a figure, or no sum is asked for by name."""
+    asked = asked_sum(query.text)
+    if asked is None or _names_sum(asked, first):
+        return None
+    if not _money(chinese=asked.chinese).search(fold_width(first)):
+        return states_sum(query)
+    definitions = _put_to(asked).definitions
+    return lambda body: any(pattern.search(fold_width(body)) for pattern in definitions)
+
+
+def _unconditional(found: re.Match[str] | None, wide: str) -> bool:
+    if found is None or _CONDITION.search(wide, 0, found.start()):
+        return False
+    end = _END.search(wide, found.end())
+    return not _CONDITION_BEHIND.search(wide, found.end(), end.start() if end else len(wide))
+
+
+def _names_sum(asked: NamedSum, sentence: str) -> bool:
+    """Whether a sentence has a name of the sum and a figure, under no condition and for no single
+    case."""
+    wide = fold_width(sentence)
+    if _CONDITION.search(wide):
+        return False
+    figures = list(_money(chinese=asked.chinese).finditer(wide))
+    if not figures or any(_SINGLE_CASE.match(wide, one.end()) for one in figures):
+        return False
+    text = fold(sentence)
     if asked.chinese:
-        names = "|".join(map(re.escape, asked.stated))
+        return any(name in text for name in asked.names)
+    return (
+        re.search(rf"(?<!further )(?<!additional )\b{_any_of(asked.names)}(?![a-z])", text)
+        is not None
+    )
+
+
+@lru_cache(maxsize=2)
+def _money(*, chinese: bool) -> re.Pattern[str]:
+    return re.compile(_MONEY_ZH if chinese else _MONEY_EN, re.IGNORECASE)
+
+
+@lru_cache(maxsize=256)
+def _put_to(asked: NamedSum) -> _Wordings:
+    """ "The deposit" is another one where a sum is for a key or for a case, "the late fee" is not;
+    and "a fee of EUR 20" is not the fee."""
+    if asked.chinese:
+        names = "|".join(map(re.escape, asked.names))
         taken = re.compile(rf"{_MONEY_ZH}(?:作为|作)(?:{names})")
-        return (taken,), (re.compile(rf"{_BEFORE_ZH}(?:{names}){_PUT_ZH}{_MONEY_ZH}"),)
-    name = _any_of(asked.stated)
-    whole = [
+        return _Wordings(
+            (), (), (taken, re.compile(rf"{_BEFORE_ZH}(?:{names}){_PUT_ZH}{_MONEY_ZH}"))
+        )
+    name = _any_of(asked.names)
+    definitions = [
         rf"[\"']{name}(?:\s+(?:amount|sum))?[\"']\s+means?\s+"
         rf"(?:(?:the|a)\s+(?:sum|amount)\s+of\s+|an\s+amount\s+of\s+)?{_MONEY_EN}",
         rf"{_MONEY_EN}\s*(?:\([^()\"]{{1,60}}\)\s*)?\((?:the\s+)?[\"']{name}[\"']\)",
     ]
-    if tells_nothing(asked.stated[0]):
+    if tells_nothing(asked.names[0]):
         bare = [rf"(?:^|[.;:\d]\s+)(?:the\s+)?{name}{_PUT}{_MONEY_EN}{_APART}"]
-    else:
-        of = rf"[\"']?(?:{_PUT}|{_PUT_OF}){_MONEY_EN}"
-        bare = [rf"{_BEFORE}{name}{of}{_APART}"]
-        whole.append(
-            rf"{_MONEY_EN}\s+(?:\([^()]{{1,60}}\)\s+)?as\s+(?:(?:an?|the)\s+)?{name}(?![\w-])"
-        )
-        if long := [one for one in asked.stated if " " in one and not tells_nothing(one)]:
-            whole.append(rf"{_BEFORE}{_any_of(long)}{of}")
-    return _compiled(whole), _compiled(bare)
+        return _Wordings(_compiled(definitions), (), _compiled(bare))
+    of = rf"[\"']?(?:{_PUT}|{_PUT_OF}){_MONEY_EN}"
+    bare = [
+        rf"{_BEFORE}{name}{of}{_APART}",
+        rf"{_MONEY_EN}\s+(?:\([^()]{{1,60}}\)\s+)?as\s+(?:(?:an?|the)\s+)?{name}(?![\w-])",
+    ]
+    long = [one for one in asked.names if " " in one and not tells_nothing(one)]
+    whole = [rf"{_BEFORE}{_any_of(long)}{of}"] if long else []
+    return _Wordings(_compiled(definitions), _compiled(whole), _compiled(bare))
 
 
 def _any_of(names: Iterable[str]) -> str:
-    return rf"(?:{'|'.join(map(_spelled, names))})"
+    """A pattern for English names, in the singular or plural."""
+    spelled = (r"\s+".join(map(re.escape, name.split())) + "s?" for name in names)
+    return f"(?:{'|'.join(spelled)})"
 
 
 def _compiled(patterns: Iterable[str]) -> tuple[re.Pattern[str], ...]:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from retrieval.asked import holds
 from retrieval.folding import fold_width
-from retrieval.named_sums import states_sum
+from retrieval.named_sums import states_before, states_sum
 from retrieval.plain_kinds import KINDS
 from retrieval.query import Query
 from retrieval.types import Sentence
@@ -37,14 +37,15 @@ def answering(query: Query) -> Callable[[str], bool] | None:
     """What tells the sentences that answer a question of one of the kinds; None for any other."""
     if len(query.text) > _PLAIN_CHARS:
         return None
-    if (by_name := states_sum(query)) is not None:
-        return by_name
+    by_name = states_sum(query)
     asked = fold_width(query.text).strip()
     kinds = [kind for kind in KINDS if kind.asked.fullmatch(asked)]
-    if not kinds:
+    if by_name is None and not kinds:
         return None
 
     def answers(body: str) -> bool:
+        if by_name is not None and by_name(body):
+            return True
         wide = fold_width(body)
         return any(kind.answers(asked, wide) for kind in kinds)
 
@@ -54,16 +55,18 @@ def answering(query: Query) -> Callable[[str], bool] | None:
 def answering_first(text: str, query: Query, ranked: Sequence[Sentence]) -> tuple[Sentence, ...]:
     """The ranked sentences, before them the first of those that answer a question of a known kind,
     as far as it stands among the best and the first is not sure to answer; of a sum asked for by
-    its name, the first that puts a figure to it, wherever it stands."""
+    its name, the first that puts a figure to it (see `named_sums`), wherever it stands."""
     answers = answering(query)
-    by_name = states_sum(query) is not None
     if answers is None or not ranked:
         return tuple(ranked)
     first = text[ranked[0].start : ranked[0].end]
     sure = (ranked[0].likely or 0.0) >= _SURE and not _BEGINNING.match(first)
-    if sure and not by_name:
+    by_name = states_before(query, first)
+    if by_name is not None:
+        answers = by_name
+    elif sure or states_sum(query) is not None:
         return tuple(ranked)
-    for place, one in enumerate(ranked if by_name else ranked[:_LOOKED_AT]):
+    for place, one in enumerate(ranked[:_LOOKED_AT] if by_name is None else ranked):
         if answers(text[one.start : one.end]):
             if place == 0:
                 break

@@ -11,7 +11,6 @@ from __future__ import annotations
 from retrieval.asked_party import of_another
 from retrieval.identifiers import absent_things
 from retrieval.index import SearchIndex
-from retrieval.named_sums import absent_sum, is_elsewhere
 from retrieval.party_roles import absent_role, blank_role, is_introduction
 from retrieval.query import read_question
 from retrieval.ranking import rank_sentences
@@ -39,8 +38,6 @@ def find_evidence(index: SearchIndex, question: str, *, limit: int = 10) -> Evid
     absent = absent_things(index.text, question) if sentences and not named else ()
     if not absent and (role := absent_role(index, query, sentences)):
         absent = (role,)
-    if not absent and sentences and (name := absent_sum(index, query)):
-        absent = (name,)
     if absent:
         answerable, reason = False, f"the document never speaks of {', '.join(absent)}"
         support = min(support, _ABSENT_SUPPORT)
@@ -49,8 +46,5 @@ def find_evidence(index: SearchIndex, question: str, *, limit: int = 10) -> Evid
         support = min(support, _ABSENT_SUPPORT)
     elif role := of_another(index, query, sentences):
         answerable, reason = False, f"the closest clause speaks of another party than the {role}"
-        support = min(support, _ABSENT_SUPPORT)
-    elif answerable and is_elsewhere(index, query, sentences):
-        answerable, reason = False, "the closest clauses do not speak of the sum that was asked for"
         support = min(support, _ABSENT_SUPPORT)
     return Evidence(question, query.language, hits, sentences, support, answerable, reason, absent)

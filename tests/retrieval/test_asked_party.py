@@ -23,6 +23,10 @@ BOTH = ONE.replace(
     "4. Ending.",
     "4. The Buyer's side. The Buyer's liability shall not exceed GBP 3,000.\n5. Ending.",
 )
+LIABLE = ONE.replace(
+    "4. Ending.",
+    "4. The Buyer's side. The Buyer shall not be liable for more than GBP 3,000.\n5. Ending.",
+)
 EVERYBODY = ONE.replace("The liability of the Supplier", "The liability of each party")
 
 
@@ -40,6 +44,9 @@ def index_of(text: str) -> SearchIndex:
         (BOTH, "What is the cap on the Buyer's liability?", "GBP 3,000"),
         (BOTH, "What is the cap on the Supplier's liability?", "GBP 12,000"),
         (BOTH, "What is the limit of the Buyer's liability?", "GBP 3,000"),
+        (LIABLE, "What is the cap on the Buyer's liability?", "GBP 3,000"),
+        (LIABLE, "What is the liability of the Buyer?", "GBP 3,000"),
+        (LIABLE, "What is the cap on the Supplier's liability?", "GBP 12,000"),
         (
             ONE.replace("Supplier is", "Supplier for claims under this agreement is"),
             "What is the cap on the Supplier's liability?",
@@ -70,4 +77,13 @@ def test_another_partys_cap_is_no_answer(question: str) -> None:
 
 def test_a_cap_for_everybody_is_the_partys_too() -> None:
     evidence = find_evidence(index_of(EVERYBODY), "What is the cap on the Buyer's liability?")
+    assert "another party" not in evidence.reason
+
+
+@pytest.mark.parametrize("role", ["contractor", "consultant", "provider"])
+def test_a_role_that_no_party_has_is_not_refused_as_another_ones(role: str) -> None:
+    evidence = find_evidence(index_of(ONE), f"What is the cap on the {role}'s liability?")
+    assert "another party" not in evidence.reason
+    adviser = ONE.replace("Supplier", "Consultant")
+    evidence = find_evidence(index_of(adviser), "What is the contractor's liability?")
     assert "another party" not in evidence.reason
