@@ -73,6 +73,15 @@ _SINGLE_CASE = re.compile(
 )
 
 
+_SHARE = re.compile(
+    r"\b(?:month|week|day|year|quarter)s?(?:['’]s?)?\s+(?:[a-z]+\s+)?"
+    r"(?:rent|hire|fees?|salary|wages?|pay|charges?|price|remuneration)\b"
+    r"|\btimes\s+the\b|[一二两三四五六七八九十\d半]个?[年月日天](?:的|份)?(?:租金|房租|工资|费)",
+    re.IGNORECASE,
+)
+"""What tells a sum by another one ("three months' rent")."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Wordings:
     """How a figure is put to a sum: by `definitions`, by `whole` names that can mean no other, and
@@ -110,7 +119,8 @@ def states_before(query: Query, first: str) -> Callable[[str], bool] | None:
     asked = asked_sum(query.text)
     if asked is None or _names_sum(asked, first):
         return None
-    if not _money(chinese=asked.chinese).search(fold_width(first)):
+    wide = fold_width(first)
+    if not _money(chinese=asked.chinese).search(wide) and not _SHARE.search(wide):
         return states_sum(query)
     definitions = _put_to(asked).definitions
     return lambda body: any(pattern.search(fold_width(body)) for pattern in definitions)

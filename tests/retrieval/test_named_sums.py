@@ -132,6 +132,8 @@ def test_another_sum_of_the_name_does_not_lead(money: str, words: str) -> None:
         ("The Tenant pays the Deposit.", "How much is the deposit?", "A deposit of GBP 9.", True),
         ("The Tenant pays GBP 700.", "How much is the deposit?", "A deposit of GBP 9.", False),
         ("The Tenant pays GBP 700.", "How much is the deposit?", '"Deposit" means GBP 9.', True),
+        ("It is three months' rent.", "How much is the deposit?", "A deposit of GBP 9.", False),
+        ("押金为三个月租金。", "押金多少？", "承租人支付押金900元。", False),
         ("GBP 7 is the deposit.", "How much is the deposit?", '"Deposit" means GBP 9.', False),
         ("承租人应支付押金。", "押金多少？", "承租人支付押金900元。", True),
         ("承租人将700元交作押金。", "押金多少？", "承租人支付押金900元。", False),
