@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from retrieval.folding import fold_width
+from retrieval.numerals import ENGLISH_NUMBER_WORDS
 
 _MARK = r"(?:_{2,}|\[\s*(?:[●•_*]\s*)*\]|×+|[xX]{2,}|[─━]{3,}|\.{6,}|…{2,})"
 _GAP = r"[ \t\u3000_×xX□●*]{0,30}"
@@ -31,6 +32,12 @@ _GOES_ON = re.compile(
     r"|(?:人民币|美元|[A-Z]{3}\s)",
     re.IGNORECASE,
 )
+_HEADING = re.compile(
+    r"\s*(?:[(\[]?(?:\d+(?:\.\d+)*|[一二三四五六七八九十]+|[a-z]|[ivx]+)[)\].、]|第[^,。，;]{1,6}[条章节款编]|附[件录表]"
+    r"|(?:article|section|clause|schedule|exhibit|annex|appendix)\s+[\divxa-z]|[^\n(]{1,40}:)",
+    re.IGNORECASE,
+)
+_CAPITALS = re.compile(r"[^a-z\u3400-\u9fff]*[A-Z]{4}[^a-z\u3400-\u9fff]*")
 _PARTLY = re.compile(r"_{2,}|×|[^\S\n]{3,}|[xX]{3,}|[●□]|\[\s*\*")
 
 
@@ -44,12 +51,25 @@ def find_blanks(text: str) -> tuple[tuple[int, int], ...]:
 def is_left_open(line: str, following: str) -> bool:
     """Whether a sentence in plain form ends where a value should stand: "Price:", "合同期限为".
 
-    What goes on behind it, in a list ("as follows:"), a figure or a row of a table, is not blank.
+    What goes on behind it, in a list ("as follows:"), a figure or a row of a table, is not blank;
+    neither is a line of words right below, unless it is a heading or the label of another place.
     `following` is the text after the sentence.
     """
-    ends = _COPULA.search(line) or (_LABEL.fullmatch(line) and not _ANNOUNCES.search(line))
-    beginning = following.strip().split("\n", 1)[0]
-    return bool(ends) and not _GOES_ON.match(fold_width(beginning))
+    if not _COPULA.search(line) and (not _LABEL.fullmatch(line) or _ANNOUNCES.search(line)):
+        return False
+    folded = fold_width(following)
+    if _GOES_ON.match(folded.strip().split("\n", 1)[0]):
+        return False
+    same, _, below = folded.partition("\n")
+    following_line = same if same.strip() else below.split("\n", 1)[0]
+    return is_blank(following_line) or _is_heading(following_line)
+
+
+def _is_heading(line: str) -> bool:
+    """Whether a line opens another clause or names another place; "ONE YEAR" is a value."""
+    words = re.split(r"[\W_]+", line.lower())
+    capitals = _CAPITALS.fullmatch(line) and not ENGLISH_NUMBER_WORDS.intersection(words)
+    return bool(capitals or _HEADING.match(line))
 
 
 def is_blank(text: str) -> bool:
