@@ -67,6 +67,7 @@ class Reading:
     read_tokens: int = 0
     moved: float = field(default_factory=time.monotonic)
     last: ReadProgress | None = None
+    read_ms: float | None = None
 
     @property
     def owner(self) -> str:
@@ -326,7 +327,8 @@ class JobRunner:
             return True
         reading.look_at(progress)
         if progress.status == "done":
-            read_ms = since(reading.started)
+            # Once: while the database is away this is looked at again and again.
+            read_ms = reading.read_ms = reading.read_ms or since(reading.started)
             self.ingestor.complete(job, progress.total_tokens, progress.computed_tokens, read_ms)
             if self.on_read is not None:
                 self.on_read(read_ms / 1000, progress.computed_tokens)

@@ -95,6 +95,26 @@ def test_a_document_outlives_a_database_that_is_away_while_it_is_read(
     assert len(engine.tickets) == 1 and not engine.tickets[0].cancelled.is_set()
 
 
+def test_the_time_that_the_database_is_away_is_no_reading_time(
+    start: Start, monkeypatch: pytest.MonkeyPatch, away: Away
+) -> None:
+    library = start().library
+    ingestor = library.runner.ingestor
+    complete = ingestor.complete
+    told: list[float] = []
+
+    def completing(job: Job, total: int, computed: int, read_ms: float) -> None:
+        told.append(read_ms)
+        away.guarded(complete)(job, total, computed, read_ms)
+
+    monkeypatch.setattr(ingestor, "complete", completing)
+    document = add(library)
+    away.refuses(3)
+    away.back.set()
+    assert library.wait(document, 60).status == "completed"
+    assert len(told) > 3 and len(set(told)) == 1
+
+
 def test_a_document_is_cancelled_when_the_database_takes_it(
     start: Start, make_engine: Any, monkeypatch: pytest.MonkeyPatch, away: Away
 ) -> None:
