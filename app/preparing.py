@@ -2,10 +2,12 @@
 
 The usual places take files in the order of the line. While all of them are taken, a kept one takes
 the next file that has at most one in `SHORTER` of the bytes of every file that is being prepared.
-So a short file doesn't wait for long ones, and nobody's long one waits for short ones: what the
-usual places take, and when, is as it would be without the kept ones. All that a long one loses is
-time of the processor: beside it at most `KEPT` more files are prepared, each at most a half of the
-next longer one, so that together they have fewer bytes than any of those beside which they came.
+So a short file doesn't wait for long ones. When a usual place takes the next file is as it would be
+without the kept ones; so is which one it takes among the files of one owner. Among several owners a
+file in a kept place counts as under way for its owner, whose turn comes later then. Beyond that all
+that a long one loses is time of the processor: beside it at most `KEPT` more files are prepared,
+each at most a half of the next longer one, so that together they have fewer bytes than any of those
+beside which they came.
 
 A file's bytes are all that is known before it is parsed, and say little of its work where fonts,
 pictures or packing make them up: hence a half, and not the quarter of `app.reading_turns`, which
