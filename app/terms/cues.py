@@ -56,7 +56,10 @@ _NOTICE = (
 _IN_TIME = (re.compile(r"\bwithin\s+$"), re.compile(r"^\s*(?:之内|以内|内)"))
 _RENEWED = re.compile(r"\brenew|\bextend|\bextension|\bsuccessive|\bthereafter|续|延|展期")
 _FIRST_TERM = (
-    re.compile(r"(?:\binitial|\boriginal|\bfirst|\bprimary)\s[^;,]{0,30}$"),
+    re.compile(
+        r"(?:\binitial|\boriginal|\bfirst|\bprimary)\s[^;,]{0,30}$"
+        r"|(?:初始|首期|首个|原(?:合同)?的?期限)[^,，;；。续延展满后]{0,12}$"
+    ),
     re.compile(r"^[)\s-]*(?:initial|original|first|primary)\s"),
 )
 _LOOKS_BACK = (
