@@ -190,7 +190,7 @@ def test_single_numbers_under_chinese_headings_are_cited_with_them() -> None:
         "2.2 语言。\n三、权利\n3、图纸\n3.1 套数。\n3.2 保管。\n"
     )
     clauses = outline(text)
-    assert label_at(clauses, text.index("图纸")) == "三3"
+    assert label_at(clauses, text.index("图纸")) == "三、3"
     assert label_at(clauses, text.index("套数")) == "3.1"
 
 
