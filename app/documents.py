@@ -22,7 +22,7 @@ from retrieval.types import Clause, DocumentPage, DocumentWarning, Language
 DocumentStatus = Literal["queued", "in_progress", "completed", "failed", "cancelled"]
 Stage = Literal["queued", "parsing", "indexing", "reading", "done"]
 ProgressUnit = Literal["pages", "chunks", "tokens"]
-WaitReason = Literal["worker", "paused", "documents", "engine"]
+WaitReason = Literal["worker", "paused", "documents", "engine", "storage"]
 
 Boxes = NDArray[np.uint16]
 """(characters, 4): x0, y0, x1, y1 of a character as fractions of the page times 65,535. A
@@ -46,7 +46,8 @@ class Waiting:
 
     "worker": to be taken up, behind so many of its owner's; "paused": to be taken up or read,
     behind so many of its owner's, and nothing begins for now; "documents": to be read, behind so
-    many of its owner's; "engine": for its turn or for room in the engine, which has so many of its
+    many of its owner's; "storage": for space on the disk, without which its state can't be written;
+    "engine": for its turn or for room in the engine, which has so many of its
     owner's under way beside it, and may be at questions or at other owners' documents.
     """
 

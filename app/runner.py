@@ -68,6 +68,7 @@ class Reading:
     moved: float = field(default_factory=time.monotonic)
     last: ReadProgress | None = None
     read_ms: float | None = None
+    without_space: bool = False
 
     @property
     def owner(self) -> str:
@@ -189,6 +190,8 @@ class JobRunner:
         the hands of this process. Of others' documents nothing is told."""
         readings = self._readings
         one = next((one for one in readings if one.job.document_id == document_id), None)
+        if one is not None and one.without_space:
+            return Waiting("storage", 0)
         if one is None or not one.stands:
             return None
         if one.ticket is None:
@@ -295,11 +298,13 @@ class JobRunner:
                 raise LeaseLost(reading.job.id)
             try:
                 following = not first or self._progress(reading)
+                reading.without_space = False
             except Exception as error:
                 if not may_pass(error):
                     raise
                 # The engine goes on, and is looked at again: also one that is done is done then.
                 following = True
+                reading.without_space = isinstance(error, StorageFull)
                 if self._away.due():
                     log.warning("can't write how reading goes: %s", error)
         if not following:

@@ -14,7 +14,8 @@ from sqlalchemy.exc import OperationalError
 
 import app.returns
 import app.runner
-from app.errors import DatabaseBusy, NotFound
+from app.documents import Waiting
+from app.errors import DatabaseBusy, NotFound, StorageFull
 from app.returns import Returns
 from app.unwritten import GIVEN_UP_S, Unwritten
 
@@ -113,6 +114,22 @@ def test_the_time_that_the_database_is_away_is_no_reading_time(
     away.back.set()
     assert library.wait(document, 60).status == "completed"
     assert len(told) > 3 and len(set(told)) == 1
+
+
+def test_a_document_that_is_read_while_the_disk_is_full_says_so_until_there_is_space(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = start().library
+    full = Away(lambda: StorageFull("No space left."))
+    monkeypatch.setattr(
+        library.runner.ingestor, "complete", full.guarded(library.runner.ingestor.complete)
+    )
+    document = add(library)
+    full.refuses(2)
+    assert library.waiting([library.get(document)]) == {document: Waiting("storage", 0)}
+    full.back.set()
+    assert library.wait(document, 60).status == "completed"
+    assert library.waiting([library.get(document)]) == {}
 
 
 def test_a_document_is_cancelled_when_the_database_takes_it(
