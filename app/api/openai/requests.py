@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from app.api.openai.parameters import known_only
 from app.api.schemas.answers import MAX_DOCUMENTS, TimeoutSeconds
-from app.api.schemas.common import MOST_FIELDS, Number, Whole
+from app.api.schemas.common import Number, Whole, of_few_fields
 from app.errors import BadRequest
 from backend.types import SamplingParams
 
@@ -106,13 +106,7 @@ class _Object(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _few_fields(cls, value: Any) -> Any:
-        if isinstance(value, dict) and len(value) > MOST_FIELDS:
-            raise BadRequest(
-                f"The request holds an object with {len(value):,} fields; the limit is "
-                f"{MOST_FIELDS}.",
-                code="invalid_value",
-            )
-        return value
+        return of_few_fields(value, BadRequest, "invalid_value")
 
 
 class ChatMessage(_Object):

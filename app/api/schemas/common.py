@@ -7,7 +7,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from app.errors import BadParameter
+from app.errors import BadParameter, BadRequest
 
 MOST_FIELDS = 100
 """Of one object. A body may have a hundred thousand unknown ones: to list them all as faults takes
@@ -27,6 +27,16 @@ Number = Annotated[float, BeforeValidator(_no_truth_value)]
 """A number of a body."""
 
 
+def of_few_fields(value: Any, refusal: type[BadRequest], code: str) -> Any:
+    """The value of a body, unless it is an object of more than `MOST_FIELDS` fields."""
+    if isinstance(value, dict) and len(value) > MOST_FIELDS:
+        raise refusal(
+            f"The request holds an object with {len(value):,} fields; the limit is {MOST_FIELDS}.",
+            code=code,
+        )
+    return value
+
+
 class Body(BaseModel):
     """Base of every body that is taken; unknown fields are refused."""
 
@@ -35,13 +45,7 @@ class Body(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _few_fields(cls, value: Any) -> Any:
-        if isinstance(value, dict) and len(value) > MOST_FIELDS:
-            raise BadParameter(
-                f"The request holds an object with {len(value):,} fields; the limit is "
-                f"{MOST_FIELDS}.",
-                code="invalid_request",
-            )
-        return value
+        return of_few_fields(value, BadParameter, "invalid_request")
 
 
 class Public(BaseModel):
