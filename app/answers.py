@@ -437,8 +437,8 @@ class AnswerRuns:
                 self._changed.wait_for(lambda: self._closed or self._unsaved, timeout=AGAIN_S)
                 self._unsaved = False
             self._saving.unwritten.write()
-        for thread in self._threads[:-1]:
-            while thread.is_alive():
+        for thread in self._threads:
+            while thread is not threading.current_thread() and thread.is_alive():
                 self._saving.unwritten.write()
                 thread.join(AGAIN_S)
         self._saving.unwritten.write()
