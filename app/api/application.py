@@ -48,6 +48,7 @@ def create_app(
     """The application over open services. `local_only` refuses Host names other than localhost:
     use it whenever only this machine is to be served. `asker` answers one question; by default
     as the settings say."""
+    several = services.settings.api_keys == "required"
     metrics = Metrics()
     tracing = open_tracing(services.settings.otel_endpoint)
     runs = AnswerRuns(
@@ -56,7 +57,7 @@ def create_app(
         services.conversations,
         asker or asker_for(services.settings),
         grace_seconds=services.settings.stream_grace_s,
-        several_owners=services.settings.api_keys == "required",
+        several_owners=several,
         admit=services.gate.require_open,
         on_finished=_each(metrics.answers.observe, tracing, partial(answer_spans, services.engine)),
     )
@@ -85,7 +86,6 @@ def create_app(
     app.state.services = services
     app.state.runs = runs
     app.state.metrics = metrics
-    several = services.settings.api_keys == "required"
     # One page at a time: PDFium is not made for several threads.
     app.state.limiters = Limiters(
         uploads=OwnerThreads(16, 12 if several else 16),
@@ -93,7 +93,7 @@ def create_app(
         comparing=OwnerThreads(2, 1 if several else 2),
     )
     keys = app.state.keys = ApiKeys(services.database)
-    if services.settings.api_keys == "required":
+    if several:
         # Within the request layer, which gives a refusal its id and counts it.
         app.add_middleware(
             KeyCheck,
@@ -113,7 +113,7 @@ def create_app(
         services,
         _each(metrics.completions.observe, tracing, partial(completion_spans, services.engine)),
     )
-    openapi.install(app, keys=services.settings.api_keys == "required")
+    openapi.install(app, keys=several)
     for resource in (documents, pins, conversations, answers, comparisons, api_keys, health):
         app.include_router(resource.router)
     app.router.routes.extend(unknown_addresses("/api", openai.PREFIX))

@@ -215,15 +215,20 @@ def test_conversation_keeps_questions_and_answers(
     assert client.get(path).status_code == 404
 
 
+def under_way(client: TestClient, asker: Any, reply: Any) -> tuple[str, str]:
+    """The ids of a streamed answer whose making has begun, and of its conversation."""
+    answer_id = reply.headers["location"].rpartition("/")[2]
+    assert asker.started.acquire(timeout=10)
+    return answer_id, client.get(f"{ANSWERS}/{answer_id}").json()["conversation_id"]
+
+
 def test_a_conversation_deleted_while_it_is_answered_ends_as_cancelled_and_is_gone(
     client: TestClient, upload: Any, asker: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     document = upload()
     asker.gate.clear()
     with client.stream("POST", ANSWERS, json=ask(document, stream=True)) as reply:
-        answer_id = reply.headers["location"].rpartition("/")[2]
-        assert asker.started.acquire(timeout=10)
-        of = client.get(f"{ANSWERS}/{answer_id}").json()["conversation_id"]
+        answer_id, of = under_way(client, asker, reply)
         assert client.delete(f"/api/v1/conversations/{of}").status_code == 200
         told = events(reply.iter_lines())
     assert (told[-1][1], told[-1][2]["code"]) == ("error", "cancelled")
@@ -243,9 +248,7 @@ def test_a_conversation_that_another_server_deletes_ends_its_answers_as_cancelle
     document = upload()
     asker.gate.clear()
     with client.stream("POST", ANSWERS, json=ask(document, stream=True)) as reply:
-        answer_id = reply.headers["location"].rpartition("/")[2]
-        assert asker.started.acquire(timeout=10)
-        of = client.get(f"{ANSWERS}/{answer_id}").json()["conversation_id"]
+        answer_id, of = under_way(client, asker, reply)
         services.conversations.delete(of)
         asker.gate.set()
         told = events(reply.iter_lines())
