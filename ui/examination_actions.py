@@ -16,6 +16,7 @@ from ui.client import Api, Json
 from ui.compare_view import comparison_html
 from ui.errors import UIError
 from ui.examination import VIEWS, Examined, View
+from ui.lasting import lasting
 from ui.markup import esc
 from ui.messages import reason
 from ui.parts import Changes, Parts
@@ -32,6 +33,7 @@ class ExaminationActions:
         self._parts = parts
         self._view = viewer
 
+    @lasting
     async def switch(
         self, view: View, lang: Lang, chosen: str | None, examined: Examined
     ) -> AsyncIterator[Changes]:
@@ -47,6 +49,7 @@ class ExaminationActions:
         async for changes in self.follow(view, lang, chosen, examined):
             yield changes
 
+    @lasting
     async def follow(
         self, view: View, lang: Lang, chosen: str | None, examined: Examined
     ) -> AsyncIterator[Changes]:
@@ -68,6 +71,7 @@ class ExaminationActions:
             return
         yield {p.terms: terms_html(terms, lang), p.examined: replace(examined, terms=terms)}
 
+    @lasting
     async def compare(
         self, old: str | None, new: str | None, lang: Lang, examined: Examined
     ) -> AsyncIterator[Changes]:

@@ -15,6 +15,7 @@ from ui.client import Api, Json
 from ui.errors import UIError
 from ui.exchange import Talk
 from ui.files import named_files
+from ui.lasting import lasting
 from ui.library_view import library_html
 from ui.messages import notice, reason
 from ui.parts import Changes, Parts
@@ -71,6 +72,7 @@ class LibraryActions:
             p.sample: gr.update(value=text(lang, "open_sample"), visible=offer),
         }
 
+    @lasting
     async def add_files(
         self, files: list[str], names: object, lang: Lang, chosen: str | None, said: Talk
     ) -> AsyncIterator[Changes]:

@@ -17,6 +17,7 @@ from ui.client import Api, Json
 from ui.errors import ApiProblem, UIError
 from ui.exchange import Exchange, Talk, heard
 from ui.frames import with_pauses
+from ui.lasting import lasting
 from ui.messages import reason, status_line
 from ui.parts import Changes, Parts
 from ui.place import with_place
@@ -38,6 +39,7 @@ class TalkActions:
         self._parts = parts
         self._view = viewer
 
+    @lasting
     async def ask(
         self, chosen: str | None, question: str, lang: Lang, said: Talk
     ) -> AsyncIterator[Changes]:

@@ -67,6 +67,28 @@ def test_key_terms_show_values_and_lead_to_their_page(
     assert not page.faults and not page.foreign
 
 
+def test_a_view_opens_though_its_steps_are_heard_before_its_request_is_answered(
+    scripted_server: str, open_page: OpenPage
+) -> None:
+    """Busy browsers heard of the opening and of the terms at once, and nothing opened."""
+    page = open_page(scripted_server)
+    add(page, "late.txt", OLD.replace("4,200", "4,300"))
+    page.locator(".fp-doc-selected").filter(has_text="late.txt").wait_for()
+
+    def answered_late(route: Any) -> None:
+        response = route.fetch()
+        if '"terms"' in (route.request.post_data or ""):
+            # The list of documents is looked at each second; its stream brings the steps.
+            page.wait_for_timeout(2500)
+        route.fulfill(response=response)
+
+    page.route("**/gradio_api/queue/join*", answered_late)
+    view(page, "Key terms")
+    page.locator("#fp-terms dt").filter(has_text="Governing law").wait_for()
+    page.unroute_all(behavior="ignoreErrors")
+    assert not page.faults and not page.foreign
+
+
 def test_comparison_shows_figures_first_and_text_stays_text(
     scripted_server: str, open_page: OpenPage
 ) -> None:
