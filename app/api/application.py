@@ -15,10 +15,11 @@ from fastapi import FastAPI
 from app.answer_run import AnswerRun
 from app.answers import AnswerRuns, Asker
 from app.api import openai, openapi, problems
+from app.api.bodies import BODY_LIMIT, PROMPT_LIMIT, BodyBytes, BodyLimits
 from app.api.deps import Limiters
 from app.api.key_check import KeyCheck
 from app.api.metrics import Metrics
-from app.api.middleware import BODY_LIMIT, PROMPT_LIMIT, RequestLayer
+from app.api.middleware import RequestLayer
 from app.api.owner_threads import OwnerThreads
 from app.api.routes import (
     API_PREFIX,
@@ -93,8 +94,17 @@ def create_app(
         comparing=OwnerThreads(2, 1 if several else 2),
     )
     keys = app.state.keys = ApiKeys(services.database)
+    bodies = BodyBytes(services.settings.request_bodies_mb * 1_000_000, several=several)
+    metrics.watch_bodies(lambda: bodies.held)
+    app.add_middleware(
+        BodyLimits,
+        limits={API_PREFIX: BODY_LIMIT, openai.PREFIX: PROMPT_LIMIT},
+        upload_path=f"{API_PREFIX}/documents",
+        room=bodies,
+    )
     if several:
-        # Within the request layer, which gives a refusal its id and counts it.
+        # Around the body limits, which ask whose request it is; within the request layer, which
+        # gives a refusal its id and counts it.
         app.add_middleware(
             KeyCheck,
             authenticate=keys.authenticate,
@@ -103,8 +113,7 @@ def create_app(
     app.add_middleware(
         RequestLayer,
         metrics=metrics,
-        body_limits={API_PREFIX: BODY_LIMIT, openai.PREFIX: PROMPT_LIMIT},
-        upload_path=f"{API_PREFIX}/documents",
+        prefixes=(API_PREFIX, openai.PREFIX),
         local_only=local_only,
     )
     problems.install(app)

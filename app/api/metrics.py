@@ -47,6 +47,11 @@ class Metrics:
             buckets=SECONDS,
             registry=registry,
         )
+        self._body_bytes = Gauge(
+            "fineprint_http_body_bytes",
+            "Bytes of the bodies of requests under way, uploads left out.",
+            registry=registry,
+        )
         self._uploads = Counter(
             "fineprint_uploads_total",
             "Uploads by result: new, duplicate or refused.",
@@ -65,6 +70,10 @@ class Metrics:
     def watch_engine(self, counters: Callable[[], EngineCounters]) -> None:
         """Shows the engine's own counters, read whenever metrics are asked for."""
         self._registry.register(EngineCollector(counters))
+
+    def watch_bodies(self, held: Callable[[], int]) -> None:
+        """Shows how many bytes of request bodies are held, asked for at each scrape."""
+        self._body_bytes.set_function(held)
 
     def watch_steps(self, times: Callable[[], StepTimes | None]) -> None:
         """Shows how long the engine's steps take, read whenever metrics are asked for."""

@@ -1,5 +1,5 @@
-"""What happens around every request: its id, body limit, origin check, security headers, metrics
-and the last catch for unexpected errors.
+"""What happens around every request: its id, origin check, security headers, metrics and the last
+catch for unexpected errors.
 
 One plain ASGI layer, so that streams and disconnects pass through untouched. It does not know the
 routes.
@@ -7,11 +7,9 @@ routes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import request_id
@@ -19,36 +17,27 @@ from app.api import problems
 from app.api.metrics import Metrics
 from app.timeline import begin_request
 
-BODY_LIMIT = 1_000_000
-"""Bytes of a request body that is no upload; the longest allowed question is far below."""
-PROMPT_LIMIT = 16_000_000
-"""Bytes of a request to /v1: a whole contract of 512K tokens gets through, to be told that it is
-better uploaded."""
-
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 _HTML_POLICY = "frame-ancestors 'self'; object-src 'none'; base-uri 'self'"
 
 
 class RequestLayer:
-    """Wraps the application. `body_limits` are bytes by address prefix, the API's own prefixes;
-    `upload_path` is exempt (it counts for itself). With `local_only`, a foreign Host header is
-    refused, which stops a web page from reaching a local server through a name of its own (DNS
-    rebinding)."""
+    """Wraps the application; `prefixes` are those of the API's own addresses. With `local_only`, a
+    foreign Host header is refused, which stops a web page from reaching a local server through a
+    name of its own (DNS rebinding)."""
 
     def __init__(
         self,
         app: ASGIApp,
         *,
         metrics: Metrics,
-        body_limits: Mapping[str, int],
-        upload_path: str,
+        prefixes: tuple[str, ...],
         local_only: bool,
     ) -> None:
         self._app = app
         self._metrics = metrics
-        self._body_limits = dict(body_limits)
-        self._upload_path = upload_path
+        self._prefixes = prefixes
         self._local_only = local_only
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -76,7 +65,7 @@ class RequestLayer:
             if refusal is not None:
                 await refusal(scope, receive, send_marked)
             else:
-                await self._app(scope, self._limited(scope, receive), send_marked)
+                await self._app(scope, receive, send_marked)
         except Exception as error:
             problem = problems.unexpected(error)
             if response_started:
@@ -94,7 +83,7 @@ class RequestLayer:
             )
         origin = headers.get("origin")
         writes = scope["method"] not in _SAFE_METHODS
-        own = scope["path"].startswith(tuple(self._body_limits))
+        own = scope["path"].startswith(self._prefixes)
         foreign = own and origin is not None and _netloc(origin) != host
         # The page's addresses too. A proxy may give the page another host than the browser knows,
         # so there only the browser's own word counts.
@@ -103,24 +92,6 @@ class RequestLayer:
                 403, "foreign_origin", "Pages of other sites may not change anything here."
             )
         return None
-
-    def _limited(self, scope: Scope, receive: Receive) -> Receive:
-        path = scope["path"]
-        limits = [size for prefix, size in self._body_limits.items() if path.startswith(prefix)]
-        if not limits or path == self._upload_path:
-            return receive
-        limit = min(limits)
-        seen = 0
-
-        async def receive_counted() -> Message:
-            nonlocal seen
-            message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > limit:
-                raise HTTPException(413, f"The body is over the limit of {limit:,} bytes.")
-            return message
-
-        return receive_counted
 
 
 def _hostname(host: str) -> str:

@@ -33,7 +33,14 @@ FAULT_CHARS = 300
 """Of a field's name, which may be as long as a body, and of what is wrong with it."""
 RETRY_SECONDS = 5
 """Where nothing better is known."""
-_ROUTER_CODES = {400: "bad_json", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+_ROUTER_CODES = {
+    400: "bad_json",
+    404: "not_found",
+    405: "method_not_allowed",
+    408: "body_timeout",
+    413: "too_large",
+    429: "too_many_bytes",
+}
 _WHOLE_BODY = "Send a JSON object with Content-Type: application/json"
 _ROUTER_DETAILS = {
     400: "The request body can't be read as JSON in UTF-8.",
@@ -120,8 +127,8 @@ async def _lower_error(_: Request, error: Exception) -> Problem:
     return app_problem(as_app_error(error))
 
 
-async def _http_exception(_: Request, error: Exception) -> Problem:
-    assert isinstance(error, HTTPException)
+def http_problem(error: HTTPException) -> Problem:
+    """The problem of an error of the router or of the layers that read bodies."""
     status = error.status_code
     return Problem(
         status,
@@ -129,6 +136,11 @@ async def _http_exception(_: Request, error: Exception) -> Problem:
         _ROUTER_DETAILS.get(status, str(error.detail)),
         headers=error.headers,
     )
+
+
+async def _http_exception(_: Request, error: Exception) -> Problem:
+    assert isinstance(error, HTTPException)
+    return http_problem(error)
 
 
 async def _validation_error(_: Request, error: Exception) -> Problem:

@@ -27,6 +27,7 @@ CONTRACT = "SUPPLY AGREEMENT\n\n" + "\n\n".join(
     for number in range(1, 40)
 )
 QUESTION = "What is the price of item 7?"
+HELD = "fineprint_http_body_bytes"
 
 
 @pytest.fixture
@@ -151,3 +152,20 @@ def test_a_question_that_waits_for_reading_is_cancelled_with_its_place(
         wait_for(lambda: client.get(path).json()["status"] == "completed")
         wait_for(lambda: is_quiet(application, tiny_engine))
         assert client.post("/api/v1/answers", json=asked).json()["status"] == "answered"
+
+
+def test_who_leaves_while_sending_gives_the_bytes_of_the_body_back(url: str) -> None:
+    with httpx.Client(base_url=url, trust_env=False, timeout=60) as client:
+
+        def held() -> float:
+            lines = client.get("/metrics").text.splitlines()
+            return float(next(one for one in lines if one.startswith(HELD)).split()[1])
+
+        for rest in (b"", b" " * 200_000):
+            with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as one:
+                one.sendall(
+                    b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
+                    b"Content-Type: application/json\r\nContent-Length: 15000000\r\n\r\n" + rest
+                )
+                wait_for(lambda: held() == 15_000_000)
+            wait_for(lambda: held() == 0)

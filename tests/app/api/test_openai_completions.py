@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.middleware import PROMPT_LIMIT
+from app.api.bodies import PROMPT_LIMIT
 from app.completions import Completions
 from app.errors import BadRequest, TooManyQuestions, Unavailable
 from app.generation_prompt import GenerationPrompt

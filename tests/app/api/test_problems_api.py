@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.middleware import BODY_LIMIT
+from app.api.bodies import BODY_LIMIT
 from app.errors import AppError, Conflict, Corrupted, NotFound, Unavailable
 from backend.errors import BackendError, EngineBusy, EngineClosed, WindowExceeded
 from retrieval.errors import RetrievalError
