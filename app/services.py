@@ -79,7 +79,11 @@ def open_services(
 def _working(
     settings: Settings, database: Database, engine: AnyEngine, serve: bool
 ) -> Iterator[Services]:
-    files = FileStore(settings.files_dir, max_bytes=settings.max_upload_bytes)
+    files = FileStore(
+        settings.files_dir,
+        max_bytes=settings.max_upload_bytes,
+        reserve_bytes=settings.disk_reserve_mb * 1_000_000,
+    )
     worker = Worker(database, heartbeat_s=settings.heartbeat_s)
     queue = JobQueue(database, worker, max_attempts=settings.ingest_attempts)
     ingestor = Ingestor(settings, database, files, queue, engine)

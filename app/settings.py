@@ -136,6 +136,9 @@ class Settings(BaseSettings):
     """Port that the server listens on; 0 takes a free one."""
     max_upload_mb: int = Field(default=200, ge=1)
     """The largest file that is taken in (1 MB = 1,000,000 bytes)."""
+    disk_reserve_mb: int = Field(default=200, ge=0)
+    """Room that uploads leave free on the disk with the data, for the database (1 MB = 1,000,000
+    bytes)."""
     request_bodies_mb: int = Field(default=128, ge=32)
     """Request bodies that are held at the same time, uploads left out (1 MB = 1,000,000 bytes);
     where keys are required one owner's are three quarters of it at most. Each takes two to four

@@ -10,7 +10,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from app.db.session import make_folder, translate_os_error
-from app.errors import Corrupted, EmptyUpload, NotFound, TooLargeUpload
+from app.errors import Corrupted, EmptyUpload, NotFound, StorageFull, TooLargeUpload
 
 READ_BYTES = 1 << 20
 SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -45,19 +47,25 @@ class Incoming:
 
 class FileStore:
     """A folder of files named by their SHA-256, two levels deep; each further section (a path such
-    as `app.owners.section_of` gives) has a folder of its own in it. Safe for several processes."""
+    as `app.owners.section_of` gives) has a folder of its own in it. Safe for several processes.
+    Whatever is received, `reserve_bytes` of the disk stay free: a database that can't write fails
+    for everybody."""
 
-    def __init__(self, folder: Path, *, max_bytes: int) -> None:
+    def __init__(self, folder: Path, *, max_bytes: int, reserve_bytes: int = 0) -> None:
         self.folder = folder
         self.incoming = folder / "incoming"
         self.max_bytes = max_bytes
+        self.reserve_bytes = reserve_bytes
+        self._writing = 0
+        self._lock = threading.Lock()
         make_folder(self.incoming)
 
     @contextmanager
     def receive(self, stream: BinaryIO) -> Iterator[Incoming]:
         """Copy `stream` to a temporary file, which is gone after the block unless `place`d.
 
-        Raises TooLargeUpload at the first byte over the limit, EmptyUpload, StorageFull.
+        Raises TooLargeUpload at the first byte over the limit, EmptyUpload, StorageFull before the
+        first byte that would be taken of the reserve.
         """
         try:
             handle, name = tempfile.mkstemp(prefix="upload-", dir=self.incoming)
@@ -84,7 +92,8 @@ class FileStore:
                 )
             digest.update(part)
             try:
-                _write_all(file, part)
+                with self._room_for(len(part)):
+                    _write_all(file, part)
             except OSError as error:
                 raise translate_os_error(error, self.folder) from error
         if size == 0:
@@ -94,6 +103,26 @@ class FileStore:
         except OSError as error:
             raise translate_os_error(error, self.folder) from error
         return digest.hexdigest(), size
+
+    @contextmanager
+    def _room_for(self, size: int) -> Iterator[None]:
+        """Room on the disk for a write. What others are writing at this moment counts too: the disk
+        may not know of it yet."""
+        with self._lock:
+            free = shutil.disk_usage(self.incoming).free
+            if self.reserve_bytes and free - self._writing - size < self.reserve_bytes:
+                raise StorageFull(
+                    f"Only {free / 1e6:,.0f} MB are free at {self.folder}, and uploads leave "
+                    f"{self.reserve_bytes / 1e6:,.0f} MB of the disk free "
+                    "(FINEPRINT_DISK_RESERVE_MB). Free some space, or move the data with "
+                    "FINEPRINT_DATA_DIR."
+                )
+            self._writing += size
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._writing -= size
 
     def place(self, incoming: Incoming, section: str = "") -> Path:
         """Move received bytes to their place; the same bytes may be there already."""

@@ -6,7 +6,10 @@ import errno
 import hashlib
 import io
 import os
+import shutil
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -177,3 +180,62 @@ def test_atomic_write_leaves_nothing_after_another_error(tmp_path: Path) -> None
         file.write(b"half")
         raise RuntimeError
     assert files(tmp_path) == []
+
+
+class Disk:
+    """A disk of `size` bytes with nothing but these files."""
+
+    def __init__(self, folder: Path, size: int) -> None:
+        self._folder = folder
+        self._size = size
+
+    def usage(self, _: object) -> SimpleNamespace:
+        return SimpleNamespace(
+            free=self._size - sum(one.stat().st_size for one in files(self._folder))
+        )
+
+
+def test_the_reserve_of_the_disk_stays_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FileStore(tmp_path / "files", max_bytes=9 * READ_BYTES, reserve_bytes=READ_BYTES)
+    monkeypatch.setattr(shutil, "disk_usage", Disk(store.folder, 4 * READ_BYTES).usage)
+    with pytest.raises(StorageFull, match="FINEPRINT_DISK_RESERVE_MB"):
+        put(store, b"x" * (3 * READ_BYTES + 1))
+    assert files(store.folder) == []
+    put(store, b"x" * 3 * READ_BYTES)
+    with pytest.raises(StorageFull):
+        put(store, b"y")
+
+
+def test_uploads_side_by_side_leave_the_reserve_in_sum(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of them ask the disk before any of them has written, and it says the same to each."""
+    store = FileStore(tmp_path / "files", max_bytes=READ_BYTES, reserve_bytes=READ_BYTES)
+    room = READ_BYTES + 5 * 1000
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=room))
+    together = threading.Barrier(8, timeout=60)
+    written: list[int] = []
+    refused: list[str] = []
+
+    def write(_: object, part: bytes) -> None:
+        written.append(len(part))
+        together.wait()
+
+    monkeypatch.setattr("app.storage._write_all", write)
+
+    def upload(number: int) -> None:
+        try:
+            put(store, bytes([number]) * 1000)
+        except StorageFull as error:
+            refused.append(error.code)
+            together.wait()
+
+    threads = [threading.Thread(target=upload, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (sum(written), len(refused)) == (5000, 3)
+    assert store._writing == 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -351,3 +353,15 @@ def test_refusals_show_the_name_without_control_characters(client: TestClient) -
     reply = post_form(client, b"../x.txt\x00.pdf")
     assert reply.status_code == 415
     assert "“x.txt.pdf”" in reply.json()["detail"]
+
+
+def test_an_upload_that_would_take_of_the_disks_reserve_is_refused(
+    client: TestClient, services: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reserve = services.settings.disk_reserve_mb * 1_000_000
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=reserve + 99))
+    refused = client.post("/api/v1/documents", files={"file": ("c.txt", b"x" * 100)})
+    assert (refused.status_code, refused.json()["code"]) == (507, "storage_full")
+    assert client.get("/api/v1/documents").json()["data"] == []
+    taken = client.post("/api/v1/documents", files={"file": ("c.txt", b"x" * 99)})
+    assert taken.status_code == 202
