@@ -7,13 +7,15 @@ Does not know how an answer is made.
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
-from sqlalchemy import delete, func, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Text, delete, func, insert, select, tuple_, update
+from sqlalchemy import cast as cast_to
 from sqlalchemy.orm import Session
 
 from app.answer_json import answer_from, answer_to_json, citation_columns
@@ -96,9 +98,13 @@ class Conversations:
         order: Order = "desc",
         *,
         owner: str | None = None,
+        document_id: str | None = None,
     ) -> Page[Conversation]:
-        """Conversations by time of creation, `limit` of them after the conversation `after`."""
+        """Conversations by time of creation, `limit` of them after the conversation `after`; of
+        `document_id` those that began with it, also when it is deleted by now."""
         where = [] if owner is None else [ConversationRow.owner == owner]
+        if document_id is not None:
+            where.append(_about(document_id))
         place = tuple_(ConversationRow.created_at, ConversationRow.id)
         with self.database.read() as session:
             total = session.execute(
@@ -280,6 +286,13 @@ def _find(session: Session, conversation_id: str, owner: str | None) -> Conversa
     if row is None or owner not in (None, row.owner):
         raise NotFound(f"There is no conversation {conversation_id}.")
     return row
+
+
+def _about(document_id: str) -> ColumnElement[bool]:
+    """The ids stand in quotation marks in the stored list: one is in it when taking it out changes
+    the text, upper and lower case told apart in every database."""
+    ids = cast_to(ConversationRow.document_ids, Text)
+    return func.replace(ids, json.dumps(document_id), "") != ids
 
 
 def _ended(session: Session, message_id: str) -> Message:

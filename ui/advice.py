@@ -39,6 +39,7 @@ ADVICE_ZH: dict[str, str] = {
     "interrupted": "读取被中断，请点击重试。",
     "timeout": "在允许的时间内没有得到答案，请稍后再问。",
     "internal_error": "服务器出现故障，详情见日志。",
+    "never_answered": "问题已保存，但没有开始作答，请重新提问。",
     "not_saved": "此回答暂未保存，数据库恢复后会自动保存。",
     "phrasing_failed": "模型未能给出自己的表述；引文不受影响。",
     "no_wording": "等待的提问较多，模型未作表述，或表述未写完。稍后再问即可得到完整的表述。",

@@ -23,6 +23,8 @@ _TIMEOUT = httpx.Timeout(60.0, connect=10.0)
 # A stream is silent for at most one ping (15 s); an upload waits for the disk.
 _STREAM_TIMEOUT = httpx.Timeout(45.0, connect=10.0)
 _UPLOAD_TIMEOUT = httpx.Timeout(600.0, connect=10.0)
+_CONVERSATIONS = 50
+"""Listed at once."""
 _RESUMES = 3
 """Times a broken stream is taken up again where it stopped."""
 
@@ -123,6 +125,15 @@ class Api:
     async def cancel_answer(self, answer_id: str) -> None:
         """Stops an answer on the server."""
         await self._json("POST", f"/answers/{answer_id}/cancel")
+
+    async def conversations(self, document_id: str) -> Json:
+        """The newest conversations about a document, with how many there are."""
+        about = {"document_id": document_id, "limit": str(_CONVERSATIONS)}
+        return await self._json("GET", "/conversations", params=about)
+
+    async def conversation(self, conversation_id: str) -> Json:
+        """One conversation with its messages."""
+        return await self._json("GET", f"/conversations/{conversation_id}")
 
     async def ask(
         self, question: str, document_ids: list[str], conversation_id: str | None

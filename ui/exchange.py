@@ -9,7 +9,10 @@ from typing import Literal
 from ui.client import Json
 from ui.events import StreamEvent
 
-Phase = Literal["waiting", "searching", "writing", "reading", "done", "failed", "cancelled"]
+Phase = Literal[
+    "waiting", "searching", "writing", "reading", "done", "failed", "cancelled", "under_way"
+]
+"""`under_way`: it was being answered for somebody else when this session looked."""
 Stand = Literal["", "framework", "confirmed", "revised"]
 """What an answer is that came before its document was read: a framework, and then what became of
 it. Empty for an answer from a document that was read."""

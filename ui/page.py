@@ -9,6 +9,8 @@ from typing import Any
 import gradio as gr
 
 from ui.client import Api
+from ui.earlier_actions import EarlierActions
+from ui.earlier_view import FOLDS
 from ui.examination import VIEWS, Examined
 from ui.examination_actions import ExaminationActions
 from ui.exchange import Talk
@@ -44,12 +46,14 @@ def build_page(api: Api, samples: Sequence[Path]) -> gr.Blocks:
         viewer = Viewer(api)
         library = LibraryActions(api, parts, viewer, samples)
         examination = ExaminationActions(api, parts, viewer)
+        earlier = EarlierActions(api, parts)
         _connect(
             page,
             parts,
-            keyed(PageActions(parts, viewer, library, examination)),
+            keyed(PageActions(parts, viewer, library, examination, earlier)),
             keyed(library),
             keyed(TalkActions(api, parts, viewer)),
+            keyed(earlier),
         )
         _connect_examination(parts, keyed(examination))
     page.queue(default_concurrency_limit=None, api_open=False)
@@ -92,6 +96,7 @@ def _lay_out() -> Parts:
                 elem_id="fp-view",
             )
             with gr.Column(elem_classes="fp-view-group") as talk_group:
+                earlier = _html(elem_id="fp-earlier", js_on_load=FOLDS)
                 talk = _html(elem_id="fp-talk", js_on_load=FOLLOWS)
                 suggestions = _html(elem_id="fp-suggestions", js_on_load=CLICKS)
                 status = _html(elem_id="fp-status")
@@ -139,6 +144,7 @@ def _lay_out() -> Parts:
         sample=sample,
         notices=notices,
         library=library,
+        earlier=earlier,
         talk=talk,
         suggestions=suggestions,
         status=status,
@@ -162,16 +168,22 @@ def _html(**options: Any) -> Any:
 
 
 def _connect(
-    page: gr.Blocks, p: Parts, whole: PageActions, library: LibraryActions, talk: TalkActions
+    page: gr.Blocks,
+    p: Parts,
+    whole: PageActions,
+    library: LibraryActions,
+    talk: TalkActions,
+    earlier: EarlierActions,
 ) -> None:
     quiet = _QUIET
     words = {p.brand, p.library_title, p.page_title, p.upload_hint, p.sample}
     words |= {p.question, p.ask, p.stop, p.view, p.compare, p.old_version, p.new_version}
-    words |= {p.terms, p.comparison}
+    words |= {p.terms, p.comparison, p.earlier}
     listing = {p.library, p.seen, p.chosen, p.suggestions, p.sample}
     viewing = {p.viewer, p.shown}
     views = {p.talk, p.viewer, p.notices, p.status}
     where = [p.lang, p.chosen, p.seen, p.said]
+    past = [p.lang, p.chosen, p.said]
 
     page.load(whole.open, p.chosen, [p.lang, *words, *listing, *views], **quiet)
     p.lang.input(
@@ -212,7 +224,13 @@ def _connect(
         js=ASK_CLICKED,
         trigger_mode="once",
         **quiet,
-    ).then(talk.settle, [p.lang, p.said], settled, **quiet)
+    ).then(talk.settle, [p.lang, p.said], settled, **quiet).then(
+        earlier.listed, past, {p.earlier}, **quiet
+    )
+    p.chosen.change(earlier.listed, past, {p.earlier}, **quiet)
+    p.earlier.act(
+        earlier.choose, past, {p.talk, p.said, p.status, p.suggestions, p.earlier}, **quiet
+    )
     p.suggestions.act(talk.suggest, None, {p.question}, **quiet)
     p.stop.click(talk.stop, [p.lang, p.running], {p.status}, **quiet)
     p.talk.act(talk.cite, [p.lang, p.said, p.shown], viewing, **quiet)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gradio as gr
 
+from ui.earlier_actions import EarlierActions
 from ui.examination import Examined
 from ui.examination_actions import ExaminationActions
 from ui.exchange import Talk
@@ -26,11 +27,13 @@ class PageActions:
         viewer: Viewer,
         library: LibraryActions,
         examination: ExaminationActions,
+        earlier: EarlierActions,
     ) -> None:
         self._parts = parts
         self._view = viewer
         self._library = library
         self._examination = examination
+        self._earlier = earlier
 
     async def open(self, chosen: str | None, request: gr.Request) -> Changes:
         """The page was loaded: pick its language and list the documents. `chosen` is what the
@@ -52,6 +55,8 @@ class PageActions:
         brand = f"<h1>Fineprint</h1><p>{esc(text(lang, 'tagline'))}</p>"
         if current_key() is not None:
             brand += f'<a class="fp-link" href="/logout">{esc(text(lang, "sign_out"))}</a>'
+        listing = await self._library.refresh(lang, chosen, "", said)
+        chosen = listing.get(p.chosen, chosen)
         return {
             p.brand: brand,
             p.library_title: title(lang, "documents"),
@@ -67,7 +72,8 @@ class PageActions:
             p.status: "",
             p.notices: "",
             **self._examination.translate(lang, examined),
-            **await self._library.refresh(lang, chosen, "", said),
+            **listing,
+            **await self._earlier.listed(lang, chosen, said),
         }
 
 

@@ -32,6 +32,7 @@ class Parts:
     sample: Any
     notices: Any
     library: Any
+    earlier: Any
     talk: Any
     suggestions: Any
     status: Any

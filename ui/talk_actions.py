@@ -162,13 +162,10 @@ class TalkActions:
     ) -> Changes:
         """Show the source behind a chip, or a clause that came near."""
         p = self._parts
-        exchange = said.exchanges[int(event.turn)]
-        if event.act == "cite":
-            shown = _shown(exchange.citations[int(event.cite) - 1])
-        elif exchange.result is not None:
-            near = exchange.result["nearest"][int(event.near) - 1]
-            # Several documents may have been asked; an answer of an older release names none.
-            shown = _shown({**near, "document_id": near.get("document_id") or exchange.document_id})
+        source = _source(said, event)
+        if source is None:
+            return {p.shown: shown}
+        shown = _shown(source)
         return {p.shown: shown, p.viewer: await self._view.html(shown, lang)}
 
     async def turn(self, lang: Lang, shown: Shown | None, event: gr.EventData) -> Changes:
@@ -178,6 +175,22 @@ class TalkActions:
             return {p.shown: None}
         shown = turned(shown, int(event.page))
         return {p.shown: shown, p.viewer: await self._view.html(shown, lang)}
+
+
+def _source(said: Talk, event: gr.EventData) -> Json | None:
+    """What was clicked; None when another conversation has taken its place meanwhile."""
+    turn = int(event.turn)
+    if turn >= len(said.exchanges):
+        return None
+    exchange = said.exchanges[turn]
+    if event.act == "cite":
+        return next(iter(exchange.citations[int(event.cite) - 1 :]), None)
+    nearest = exchange.result["nearest"] if exchange.result is not None else ()
+    near: Json | None = next(iter(nearest[int(event.near) - 1 :]), None)
+    if near is None:
+        return None
+    # Several documents may have been asked; an answer of an older release names none.
+    return {**near, "document_id": near.get("document_id") or exchange.document_id}
 
 
 def _shown(citation: Json) -> Shown:

@@ -77,7 +77,7 @@ def _exchange(exchange: Exchange, index: int, lang: Lang) -> str:
 
 
 def _status(exchange: Exchange) -> str:
-    if exchange.phase in ("failed", "cancelled"):
+    if exchange.phase in ("failed", "cancelled", "under_way"):
         return exchange.phase
     return str(exchange.result["status"]) if exchange.result else ""
 

@@ -7,7 +7,7 @@ import base64
 from dataclasses import dataclass, replace
 
 from ui.client import Api, Json
-from ui.errors import UIError
+from ui.errors import ApiProblem, UIError
 from ui.markup import button, esc
 from ui.messages import reason
 from ui.strings import Lang, text
@@ -40,7 +40,9 @@ class Viewer:
         try:
             return await _drawn(self._api, shown, lang)
         except UIError as error:
-            return f'<p class="fp-empty fp-bad">{esc(reason(error, lang))}</p>'
+            gone = isinstance(error, ApiProblem) and error.status == 404
+            kept = _kept(shown.source, lang) if gone and shown and shown.source else ""
+            return kept or f'<p class="fp-empty fp-bad">{esc(reason(error, lang))}</p>'
 
 
 async def _drawn(api: Api, shown: Shown | None, lang: Lang) -> str:
@@ -59,6 +61,15 @@ async def _drawn(api: Api, shown: Shown | None, lang: Lang) -> str:
         body = await _text(api, shown, lang)
     name = f'<p class="fp-page-name">{esc(document["name"])}</p>'
     return name + _quote(quote, place_of(shown.source, lang) if shown.source else "", lang) + body
+
+
+def _kept(source: Json, lang: Lang) -> str:
+    """What a citation keeps of a document that was deleted; empty for what quotes nothing."""
+    if not source.get("quote"):
+        return ""
+    name = f'<p class="fp-page-name">{esc(source["document"])}</p>'
+    gone = f'<p class="fp-muted">{esc(text(lang, "quote_kept"))}</p>'
+    return name + _quote(source["quote"], place_of(source, lang), lang) + gone
 
 
 def turned(shown: Shown, page: int) -> Shown:

@@ -79,6 +79,25 @@ def test_an_answer_comes_back_as_it_was(start: Start) -> None:
     assert conversations.turns(conversation.id) == (Turn("违约金是多少？", ANSWER.answer),)
 
 
+def test_conversations_of_one_document_are_told_apart_by_whole_ids(start: Start) -> None:
+    conversations = start().conversations
+    one = conversations.create(document_ids=["doc_1"])
+    two = conversations.create(document_ids=["doc_12", "doc_1"])
+    other = conversations.create(document_ids=["doc_12"], owner="Alice")
+    conversations.create()
+
+    def found(document_id: str, owner: str | None = None) -> list[str]:
+        page = conversations.list(document_id=document_id, owner=owner)
+        assert page.total == len(page.data)
+        return [entry.id for entry in page.data]
+
+    assert found("doc_1") == [two.id, one.id]
+    assert found("doc_12") == [other.id, two.id]
+    assert found("doc_12", "Alice") == [other.id]
+    for none in ("doc_", "DOC_1", "doc%1", "", '"', 'doc_12", "doc_1'):
+        assert found(none) == []
+
+
 def test_an_answer_without_a_start(start: Start) -> None:
     conversations = start().conversations
     conversation = conversations.create()

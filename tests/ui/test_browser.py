@@ -330,7 +330,7 @@ def test_keyboard_alone(english: Any) -> None:
     page.locator(MARKED).wait_for()
     unnamed = page.evaluate(
         """() => [...document.querySelectorAll('button, input, textarea')].filter(one =>
-             one.offsetParent && !(one.ariaLabel || one.innerText.trim() || one.labels?.length)
+             one.checkVisibility() && !(one.ariaLabel || one.innerText.trim() || one.labels?.length)
            ).map(one => one.outerHTML.slice(0, 200))"""
     )
     assert unnamed == []

@@ -82,3 +82,12 @@ def test_what_cannot_be_shown_is_said() -> None:
     assert "not ready" in drawn(PDF | {"askable": False}, Shown("d"))[0]
     assert "There is no such document." in drawn({}, Shown("d"))[0]
     assert "找不到" in drawn({}, Shown("d"), "zh")[0]
+
+
+def test_a_citation_keeps_its_quote_of_a_deleted_document() -> None:
+    kept = CITATION | {"document": "<i>a.pdf", "quote": "Two years <b>only</b>."}
+    html, _ = drawn({}, Shown("d", 2, (8, 30), kept))
+    assert "<blockquote>Two years &lt;b&gt;only&lt;/b&gt;.</blockquote>" in html
+    assert "&lt;i&gt;a.pdf" in html and "clause 1, page 2, printed ii" in html
+    assert "no longer here" in html and "There is no such document." not in html
+    assert "已不存在" in drawn({}, Shown("d", 2, (8, 30), kept), "zh")[0]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Query
 
 from app.api.deps import OwnerDep, RunsDep, ServicesDep, StretchDep
 from app.api.routes import API_PREFIX
@@ -15,10 +17,17 @@ router = APIRouter(prefix=f"{API_PREFIX}/conversations", tags=["conversations"])
 
 @router.get("")
 def list_conversations(
-    services: ServicesDep, owner: OwnerDep, stretch: StretchDep
+    services: ServicesDep,
+    owner: OwnerDep,
+    stretch: StretchDep,
+    document_id: Annotated[
+        str | None, Query(max_length=64, description="Those that began with this document.")
+    ] = None,
 ) -> ListPublic[ConversationPublic]:
     """Conversations by time of creation."""
-    page = services.conversations.list(stretch.limit, stretch.after, stretch.order, owner=owner)
+    page = services.conversations.list(
+        stretch.limit, stretch.after, stretch.order, owner=owner, document_id=document_id
+    )
     entries = [ConversationPublic.model_validate(one) for one in page.data]
     return ListPublic[ConversationPublic].of(entries, has_more=page.has_more, total=page.total)
 

@@ -215,6 +215,31 @@ def test_conversation_keeps_questions_and_answers(
     assert client.get(path).status_code == 404
 
 
+def test_conversations_of_one_document(client: TestClient, upload: Any) -> None:
+    one, other = upload(), upload("1. Price\nThe price is EUR 7.\n")
+    of_one = client.post(ANSWERS, json=ask(one)).json()["conversation_id"]
+    of_other = client.post(ANSWERS, json=ask(other)).json()["conversation_id"]
+    both = ask(one) | {"document_ids": [other["id"], one["id"]]}
+    of_both = client.post(ANSWERS, json=both).json()["conversation_id"]
+
+    def listed(document_id: str, **more: Any) -> list[str]:
+        params = {"document_id": document_id, **more}
+        page = client.get("/api/v1/conversations", params=params).json()
+        assert page["total"] >= len(page["data"])
+        return [entry["id"] for entry in page["data"]]
+
+    assert listed(one["id"]) == [of_both, of_one]
+    assert listed(one["id"], limit=1) == [of_both]
+    assert listed(one["id"], after=of_both) == [of_one]
+    assert listed(other["id"], order="asc") == [of_other, of_both]
+    # A part of an id, a pattern and other letters are no document.
+    for none in ("doc_", "%", "", one["id"].upper(), "doc_none"):
+        assert listed(none) == []
+    client.delete(f"/api/v1/documents/{one['id']}")
+    assert listed(one["id"]) == [of_both, of_one], "what was asked stays"
+    assert client.get("/api/v1/conversations", params={"document_id": "x" * 65}).status_code == 422
+
+
 def under_way(client: TestClient, asker: Any, reply: Any) -> tuple[str, str]:
     """The ids of a streamed answer whose making has begun, and of its conversation."""
     answer_id = reply.headers["location"].rpartition("/")[2]
