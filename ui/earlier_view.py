@@ -39,6 +39,10 @@ draw();
 as the reader's clock has them."""
 
 
+_CUT_CHARS = 80
+"""Titles of this length are beginnings of longer questions."""
+
+
 def earlier_html(listed: Json, document_id: str, current: str | None, lang: Lang) -> str:
     """The conversations about a document in the API's order, those without a question left out;
     `current` is the one in view. Empty when there is none."""
@@ -60,8 +64,9 @@ def earlier_html(listed: Json, document_id: str, current: str | None, lang: Lang
 
 
 def _entry(conversation: Json, document_id: str, current: bool, lang: Lang) -> str:
+    title = str(conversation["title"])
     asked = button(
-        conversation["title"],
+        f"{title.rstrip()}…" if len(title) >= _CUT_CHARS else title,
         "reopen",
         css="fp-past-title",
         id=conversation["id"],

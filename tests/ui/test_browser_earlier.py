@@ -126,7 +126,7 @@ def test_a_new_conversation_can_be_begun_and_the_newest_stands_first(
     add(page, "afresh.txt", 53)
     ask(page, PAYMENT)
     unfold(page, 1)
-    assert page.locator(".fp-past li[aria-current=true]").count() == 1
+    page.locator(".fp-past li[aria-current=true]").wait_for()
     page.get_by_role("button", name="Begin a new conversation").click()
     page.locator(".fp-exchange").wait_for(state="detached")
     ask(page, TERM)
@@ -178,7 +178,7 @@ def test_a_question_with_markup_stays_text(scripted_server: str, open_page: Open
     page.reload()
     chosen(page, "markup.txt")
     entries = unfold(page, 1)
-    assert entries.first.locator("button").inner_text() == hostile[:80].strip()
+    assert entries.first.locator("button").inner_text() == hostile
     reopen(page, "onerror")
     card = page.locator(".fp-exchange").first
     assert hostile in card.locator(".fp-question").inner_text()
@@ -203,7 +203,7 @@ def test_in_chinese(scripted_server: str, open_page: OpenPage) -> None:
     assert "已与原文核对" in page.locator(".fp-exchange").inner_text()
     page.get_by_label("English").check(force=True)
     page.locator("#fp-earlier summary").get_by_text("Earlier questions (1)").wait_for()
-    assert "checked against the source" in page.locator(".fp-exchange").inner_text()
+    page.locator(".fp-exchange").get_by_text("checked against the source").wait_for()
 
 
 def test_a_quote_of_a_deleted_document_is_still_there(

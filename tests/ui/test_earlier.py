@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from app.conversations import TITLE_CHARS
 from ui.client import Api
 from ui.earlier_actions import EarlierActions
 from ui.earlier_view import earlier_html
@@ -49,6 +50,12 @@ def test_what_a_title_says_is_text() -> None:
     html = earlier_html(listed(conversation(1, '<b onclick="x">${y} {{z}}')), "doc_1", None, "en")
     assert "<b onclick" not in html and "${" not in html and "{{" not in html
     assert 'data-act="fresh"' not in html, "nothing is in view"
+
+
+def test_a_title_that_was_cut_says_so() -> None:
+    whole, cut = "x" * (TITLE_CHARS - 1), "y" * TITLE_CHARS
+    html = earlier_html(listed(conversation(1, whole), conversation(2, cut)), "doc_1", None, "en")
+    assert f"{whole}<" in html and f"{cut}…<" in html
 
 
 def test_nothing_is_drawn_where_there_is_none_and_older_ones_are_counted() -> None:
