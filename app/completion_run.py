@@ -60,6 +60,9 @@ class CompletionRun:
         self._on_cancel = on_cancel
         self._lock = threading.Lock()
         self._events: list[ChoiceEvent] = []
+        # Ends that nobody has heard of yet: choices cut without a word, while another of them may
+        # have ended well at the same moment.
+        self._untold: list[ChoiceEvent] = []
         self._open = set(range(len(prompts)))
         self.timeline = Timeline()
         self._cancelled = False
@@ -116,14 +119,12 @@ class CompletionRun:
             self._on_cancel(self.choice_id(choice))
 
     def end_in_time(self) -> None:
-        """Its time is up: what is written stands, without a word it has failed. Harmless when it is
-        over."""
+        """Its time is up: what is written stands, without a word it has failed unless an end of its
+        own is on its way already. Harmless when it is over."""
         with self._lock:
             if not self._open:
                 return
             self.timed_out = True
-            if self.failure is None and not any(item.event.text for item in self._events):
-                self.failure = no_answer_within(self.timeout_s or 0.0)
         self.cancel()
 
     @property
@@ -145,14 +146,19 @@ class CompletionRun:
             if self.first_token_s is None and event.token_id is not None:
                 self.first_token_s = time.perf_counter() - self.arrived
                 self.timeline.note("first_event")
-            self._events.append(ChoiceEvent(choice, event))
+            self._untold.append(ChoiceEvent(choice, event))
             if event.finish_reason is not None:
                 self._open.discard(choice)
+            if not self._is_undecided(event):
+                self._events += self._untold
+                self._untold = []
             if event.finish_reason == "error" and self.failure is None:
                 message = event.error or "The engine failed."
                 self.failure = failure or Unavailable(message, code="engine_error")
             over = not self._open
             if over:
+                if self.failure is None and self._cut_wordless():
+                    self.failure = no_answer_within(self.timeout_s or 0.0)
                 self.timeline.note("completed")
             followers = tuple(self._notify)
         if event.finish_reason == "error" and not over:
@@ -160,3 +166,17 @@ class CompletionRun:
         for notify in followers:
             notify()
         return over
+
+    def _is_undecided(self, event: TokenEvent) -> bool:
+        """Whether what is still to come says what this end is told as."""
+        if not self.timed_out or event.finish_reason != "cancelled" or event.text:
+            return False
+        return bool(self._open) and self.failure is None and not self._has_words()
+
+    def _cut_wordless(self) -> bool:
+        """Whether its time ended choices, and no choice has a word."""
+        cut = any(item.event.finish_reason == "cancelled" for item in self._events)
+        return self.timed_out and cut and not self._has_words()
+
+    def _has_words(self) -> bool:
+        return any(item.event.text for item in self._events)

@@ -25,6 +25,9 @@ async def send_generation(reply: Reply, request: Request, *, stream: bool) -> Re
         if not stream:
             return await _whole(reply, request)
         await ready_or_left(run, request, lambda: _has_begun(run), PATIENCE_SECONDS)
+        if run.timed_out:
+            # Its end is on its way, and says what the status is.
+            await ready_or_left(run, request, lambda: _has_begun(run))
         _raise_failure(run)
     except BaseException:
         run.cancel()
