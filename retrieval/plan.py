@@ -8,6 +8,7 @@ not know the model and never asks it.
 
 from __future__ import annotations
 
+from retrieval.absent_sums import absent_sum
 from retrieval.asked_party import of_another
 from retrieval.identifiers import absent_things
 from retrieval.index import SearchIndex
@@ -46,5 +47,8 @@ def find_evidence(index: SearchIndex, question: str, *, limit: int = 10) -> Evid
         support = min(support, _ABSENT_SUPPORT)
     elif role := of_another(index, query, sentences):
         answerable, reason = False, f"the closest clause speaks of another party than the {role}"
+        support = min(support, _ABSENT_SUPPORT)
+    elif answerable and not named and (sum_of := absent_sum(index, query, sentences)):
+        answerable, reason = False, f"the closest clauses name another sum than the {sum_of}"
         support = min(support, _ABSENT_SUPPORT)
     return Evidence(question, query.language, hits, sentences, support, answerable, reason, absent)
