@@ -118,7 +118,7 @@ def test_a_plain_question_about_what_is_there_is_answered(
 
 def test_the_wording_of_the_matter_can_only_lower_support(monkeypatch: pytest.MonkeyPatch) -> None:
     index = index_of(DEALERSHIP)
-    questions = ("Is there a termination fee?", "When does the agreement end?")
+    questions = ("Is there a right of first refusal?", "When does the agreement end?")
     both = [find_evidence(index, question).support for question in questions]
     monkeypatch.setattr(support, "_DOUBT", 0.0)
     own = [find_evidence(index, question).support for question in questions]
