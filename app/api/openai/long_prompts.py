@@ -1,9 +1,11 @@
 """Where prompts are made ready: long ones a few at a time.
 
 A request to /v1 may have megabytes of text, which is looked through for stored documents and turned
-into tokens, with several times its size in memory. So that many such requests at once take neither
-the memory nor every thread from others, they wait for a thread of their own, and one whose client
-leaves waits no more.
+into tokens, with several times its size in memory. A shorter one that may hold a document can wait
+long too: the first of an owner's after a start read all of that owner's texts, and those that come
+meanwhile wait for that. So that many such requests at once take neither the memory nor every thread
+from others, both kinds wait for threads of their own, of which an owner has some, and one whose
+client leaves waits no more.
 """
 
 from __future__ import annotations
@@ -17,10 +19,15 @@ from fastapi.concurrency import run_in_threadpool
 from app.api.following import unless_left
 from app.api.owner_threads import OwnerThreads
 from app.errors import BadRequest
+from app.stored_texts import SHORTEST
 
 LONG_CHARS = 1_000_000
 """More than a window of 128K tokens holds of English."""
 _THREADS = 2
+_HOLDING_THREADS = 16
+"""For prompts that may hold a document."""
+_OWN_HOLDING = 4
+"""Of one owner, where there may be several."""
 
 Result = TypeVar("Result")
 
@@ -30,15 +37,20 @@ class PromptThreads:
 
     def __init__(self, *, several: bool) -> None:
         self._long = OwnerThreads(_THREADS, 1 if several else _THREADS)
+        self._holding = OwnerThreads(
+            _HOLDING_THREADS, _OWN_HOLDING if several else _HOLDING_THREADS
+        )
 
     async def run(
         self, owner: str, texts: Sequence[str], request: Request, work: Callable[[], Result]
     ) -> Result:
         """What `work` over these texts gives, called in a thread. Raises BadRequest where the
         client has gone before its turn came."""
-        if sum(map(len, texts)) <= LONG_CHARS:
+        chars = sum(map(len, texts))
+        if chars < SHORTEST:
             return await run_in_threadpool(work)
-        done = await unless_left(self._long.run(owner, work), request)
+        threads = self._long if chars > LONG_CHARS else self._holding
+        done = await unless_left(threads.run(owner, work), request)
         if done is None:
             raise BadRequest("The client closed the connection.", code="client_left")
         return done

@@ -7,12 +7,16 @@ import time
 from typing import Any
 
 import anyio
+import anyio.to_thread
+import httpx
 import pytest
 from fastapi import Request
 from fastapi.testclient import TestClient
 
+from app.api import create_app
 from app.api.openai.long_prompts import LONG_CHARS, PromptThreads
 from app.errors import BadRequest
+from app.stored_texts import SHORTEST
 
 
 def status_of(client: TestClient, model: str, address: str, text: str) -> tuple[int, str, str]:
@@ -71,6 +75,8 @@ class Client:
 
 
 LONG = ["x" * (LONG_CHARS + 1)]
+HOLDING = ["x" * SHORTEST]
+"""A prompt that may hold a document."""
 
 
 def test_long_prompts_leave_a_thread_to_others_and_short_ones_do_not_wait() -> None:
@@ -147,5 +153,85 @@ def test_what_work_raises_is_raised() -> None:
     async def ask() -> None:
         with pytest.raises(BadRequest, match="no"):
             await PromptThreads(several=True).run("one", LONG, Client().request, fail)
+
+    anyio.run(ask)
+
+
+def test_prompts_that_wait_for_their_owners_texts_hold_neither_others_nor_the_general_threads() -> (
+    None
+):
+    at_work: list[str] = []
+    go_on = threading.Event()
+
+    def work(name: str) -> str:
+        at_work.append(name)
+        assert go_on.wait(60)
+        return name
+
+    async def ask() -> None:
+        threads = PromptThreads(several=True)
+        general = anyio.to_thread.current_default_thread_limiter()
+        done: list[str] = []
+
+        async def one(owner: str, name: str) -> None:
+            done.append(await threads.run(owner, HOLDING, Client().request, lambda: work(name)))
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as group:
+                try:
+                    for number in range(20):
+                        group.start_soon(one, "greedy", f"greedy {number}")
+                    while len(at_work) < 4:
+                        await anyio.sleep(0.01)
+                    group.start_soon(one, "other", "other")
+                    while "other" not in at_work:
+                        await anyio.sleep(0.01)
+                    assert (len(at_work), general.borrowed_tokens) == (5, 0)
+                finally:
+                    go_on.set()
+        assert len(done) == 21
+
+    anyio.run(ask)
+
+
+def test_the_first_prompts_after_a_start_leave_the_other_addresses_their_threads(
+    tiny_services: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = create_app(tiny_services)
+    waiting = threading.Semaphore(0)
+    go_on = threading.Event()
+
+    def find(text: str, owner: str) -> None:
+        # As while the owner's texts are read. Then the prompt has served.
+        waiting.release()
+        assert go_on.wait(60)
+        raise BadRequest("enough")
+
+    monkeypatch.setattr(app.state.generation_prompts._texts, "find", find)
+    body = {"model": tiny_services.settings.model, "prompt": "x" * SHORTEST}
+
+    async def ask() -> None:
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            statuses: list[int] = []
+
+            async def one() -> None:
+                statuses.append((await client.post("/v1/completions", json=body)).status_code)
+
+            with anyio.fail_after(60):
+                async with anyio.create_task_group() as group:
+                    try:
+                        for _ in range(50):
+                            group.start_soon(one)
+                        for _ in range(16):
+                            while not waiting.acquire(blocking=False):
+                                await anyio.sleep(0.01)
+                        # The rest stand in line by now, wherever that is.
+                        await anyio.sleep(0.2)
+                        listed = await client.get("/api/v1/documents")
+                        assert listed.status_code == 200
+                    finally:
+                        go_on.set()
+            assert statuses == [400] * 50
 
     anyio.run(ask)
