@@ -2,7 +2,8 @@
 doors and a message that says what is wrong and what to do.
 
     AppError
-    ├── BadRequest          400  BadName, BadSettings, UnknownModel; 422 BadQuestion, BadParameter
+    ├── BadRequest          400  BadName, BadSettings, ClientLeft, UnknownModel;
+    │                       422  BadQuestion, BadParameter
     ├── Unauthorized        401
     ├── Forbidden           403
     ├── NotFound            404
@@ -32,6 +33,7 @@ __all__ = [
     "BadQuestion",
     "BadRequest",
     "BadSettings",
+    "ClientLeft",
     "Conflict",
     "Corrupted",
     "DatabaseBusy",
@@ -106,6 +108,15 @@ class BadSettings(BadRequest):
     """A setting that is unknown or out of range."""
 
     code = "bad_settings"
+
+
+class ClientLeft(BadRequest):
+    """Nobody is there any more to be answered."""
+
+    code = "client_left"
+
+    def __init__(self) -> None:
+        super().__init__("The client closed the connection.")
 
 
 class UnknownModel(BadRequest):

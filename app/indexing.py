@@ -17,5 +17,5 @@ def build_index(
 ) -> SearchIndex:
     """See `SearchIndex.build`. Stems of one's own take 20 to 80 ms more for a contract of 30,000 to
     150,000 characters."""
-    with own_stems() if settings.api_keys == "required" else nullcontext():
+    with own_stems() if settings.several_owners else nullcontext():
         return SearchIndex.build(text, chunks, clauses)

@@ -243,6 +243,12 @@ class Settings(BaseSettings):
         return self
 
     @property
+    def several_owners(self) -> bool:
+        """Whether there may be more than one owner: each request then needs a key, and nobody's
+        work may keep another's out."""
+        return self.api_keys == "required"
+
+    @property
     def remote_servers(self) -> tuple[str, ...]:
         """Base URLs of the model servers; empty for the bundled engine."""
         return tuple(url.strip() for url in (self.remote_urls or "").split(",") if url.strip())

@@ -49,7 +49,7 @@ def create_app(
     """The application over open services. `local_only` refuses Host names other than localhost:
     use it whenever only this machine is to be served. `asker` answers one question; by default
     as the settings say."""
-    several = services.settings.api_keys == "required"
+    several = services.settings.several_owners
     metrics = Metrics()
     tracing = open_tracing(services.settings.otel_endpoint)
     runs = AnswerRuns(

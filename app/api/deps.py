@@ -60,7 +60,7 @@ def _keys(request: Request) -> ApiKeys:
 
 
 async def _caller(request: Request) -> Caller:
-    if _services(request).settings.api_keys == "off":
+    if not _services(request).settings.several_owners:
         return Caller(LOCAL, "user")
     caller = getattr(request.state, CALLER, None)
     if caller is None:
@@ -74,12 +74,12 @@ async def _owner(caller: Annotated[Caller, Depends(_caller)]) -> str:
 
 
 async def _operator(request: Request, caller: Annotated[Caller, Depends(_caller)]) -> None:
-    if _services(request).settings.api_keys == "required" and caller.role != "admin":
+    if _services(request).settings.several_owners and caller.role != "admin":
         raise Forbidden("This needs the key of an admin (fineprint keys create --admin).")
 
 
 async def _admin(request: Request, caller: Annotated[Caller, Depends(_caller)]) -> None:
-    if _services(request).settings.api_keys == "off":
+    if not _services(request).settings.several_owners:
         raise Forbidden(
             "API keys are off, so nobody here is known as an admin. Manage keys with fineprint "
             "keys on the server's machine, and turn them on with FINEPRINT_API_KEYS=required.",

@@ -17,7 +17,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from app.errors import AppError, NoNewWork, TooManyQuestions
+from app.errors import AppError, ClientLeft, NoNewWork, TooManyQuestions
 from app.events import AnswerFailed
 from app.failures import as_app_error
 from app.request_id import current_request_id
@@ -140,6 +140,9 @@ def http_problem(error: HTTPException) -> Problem:
 
 async def _http_exception(_: Request, error: Exception) -> Problem:
     assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, ClientDisconnect):
+        # FastAPI takes it for a body that can't be read.
+        return app_problem(ClientLeft())
     return http_problem(error)
 
 
@@ -162,7 +165,7 @@ async def _validation_error(_: Request, error: Exception) -> Problem:
 
 
 async def _client_left(_: Request, error: Exception) -> Problem:
-    return Problem(400, "client_left", "The client closed the connection while sending.")
+    return app_problem(ClientLeft())
 
 
 def _challenge(error: AppError) -> dict[str, str]:

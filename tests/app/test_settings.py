@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -88,3 +89,13 @@ def test_threads_spin_less_unless_the_environment_says_how_long(
 def test_how_long_threads_spin_is_said_before_torch_is_there() -> None:
     program = "import sys, app.settings, ui.serve; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_whether_there_may_be_several_owners_is_said_in_one_place() -> None:
+    assert not Settings().several_owners
+    assert Settings(api_keys="required").several_owners
+    root = Path(__file__).parents[2]
+    sources = [path for package in ("app", "ui") for path in (root / package).rglob("*.py")]
+    asked = re.compile(r"\.api_keys\s*(==|!=|in\b|not\b)")
+    found = [path.relative_to(root) for path in sources if asked.search(path.read_text("utf-8"))]
+    assert found == [Path("app/settings.py")]

@@ -25,9 +25,9 @@ from app.api.openai.envelope import error_body
 from app.api.openai.replies import usage_body
 from app.api.openai.requests import ChatMessage, ChatRequest
 from app.api.openai.served_model import ServedModel
-from app.api.problems import Problem, answer_problem
+from app.api.problems import answer_problem, app_problem
 from app.api.schemas.answers import CitationPublic, CoveragePublic, TimingsPublic
-from app.errors import BadRequest
+from app.errors import BadRequest, ClientLeft
 from app.events import AnswerCompleted, AnswerDelta, AnswerEvent, AnswerFailed
 from app.questions import check_question
 from app.services import Services
@@ -115,7 +115,7 @@ async def _whole(reply: _Reply, request: Request, leave: Callable[[], None]) -> 
     run = reply.run
     if not await ready_or_left(run, request, lambda: run.finished):
         await run_in_threadpool(leave)
-        return Problem(400, "client_left", "The client closed the connection.")
+        return app_problem(ClientLeft())
     outcome = run.outcome
     if isinstance(outcome, AnswerCompleted) and run.state != CANCELLED:
         return JSONResponse(reply.whole(outcome.answer))

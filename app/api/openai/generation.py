@@ -13,9 +13,9 @@ from app.api.following import ready_or_left, turns
 from app.api.openai.delivery import DONE, PATIENCE_SECONDS, STOPPING, Chunk, ChunkStream
 from app.api.openai.envelope import error_body
 from app.api.openai.replies import Reply
-from app.api.problems import Problem
+from app.api.problems import app_problem
 from app.completion_run import CompletionRun
-from app.errors import Unavailable
+from app.errors import ClientLeft, Unavailable
 
 
 async def send_generation(reply: Reply, request: Request, *, stream: bool) -> Response:
@@ -39,7 +39,7 @@ async def _whole(reply: Reply, request: Request) -> Response:
     run = reply.run
     if not await ready_or_left(run, request, lambda: run.finished):
         run.cancel()
-        return Problem(400, "client_left", "The client closed the connection.")
+        return app_problem(ClientLeft())
     _raise_failure(run)
     return JSONResponse(reply.whole())
 

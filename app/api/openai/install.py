@@ -26,7 +26,7 @@ def install(
 ) -> Completions:
     """Call it after every other middleware was added, so that their errors get the envelope too.
     `on_finished` is told of every generation that is over. The caller closes what it returns."""
-    several = services.settings.api_keys == "required"
+    several = services.settings.several_owners
     completions = Completions(
         services.engine,
         several_owners=several,

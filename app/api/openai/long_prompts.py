@@ -18,7 +18,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from app.api.following import unless_left
 from app.api.owner_threads import OwnerThreads
-from app.errors import BadRequest
+from app.errors import ClientLeft
 from app.stored_texts import SHORTEST
 
 LONG_CHARS = 1_000_000
@@ -44,7 +44,7 @@ class PromptThreads:
     async def run(
         self, owner: str, texts: Sequence[str], request: Request, work: Callable[[], Result]
     ) -> Result:
-        """What `work` over these texts gives, called in a thread. Raises BadRequest where the
+        """What `work` over these texts gives, called in a thread. Raises ClientLeft where the
         client has gone before its turn came."""
         chars = sum(map(len, texts))
         if chars < SHORTEST:
@@ -52,5 +52,5 @@ class PromptThreads:
         threads = self._long if chars > LONG_CHARS else self._holding
         done = await unless_left(threads.run(owner, work), request)
         if done is None:
-            raise BadRequest("The client closed the connection.", code="client_left")
+            raise ClientLeft
         return done

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 
 from app.api import create_app
 from app.api.openai.long_prompts import LONG_CHARS, PromptThreads
-from app.errors import BadRequest
+from app.errors import BadRequest, ClientLeft
 from app.stored_texts import SHORTEST
 
 
@@ -137,7 +137,7 @@ def test_a_client_that_leaves_waits_no_more() -> None:
                 while not begun.is_set():
                     await anyio.sleep(0.01)
                 left.leave()
-                with pytest.raises(BadRequest) as refused:
+                with pytest.raises(ClientLeft) as refused:
                     await threads.run("one", LONG, left.request, lambda: asked.append("late") or "")
                 assert refused.value.code == "client_left"
                 go_on.set()
