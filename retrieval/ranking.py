@@ -23,6 +23,7 @@ from retrieval.cue_index import SURE, CueScores
 from retrieval.folding import fold_width
 from retrieval.front import looks_like
 from retrieval.index import SearchIndex
+from retrieval.named_caps import named_cap_first
 from retrieval.party_roles import in_front
 from retrieval.passages import is_row, lead_in, whole_clause, with_lead_in
 from retrieval.plain_facts import answering_first, stating_first
@@ -241,5 +242,5 @@ def rank_sentences(
     best = best_apart(scored(index, query, offered(index, query, hits)), limit)
     stated = stating_first(index.text, query, best)
     answered = telling_first(index, query, answering_first(index.text, query, stated))
-    own = own_first(index.text, query, answered)
+    own = own_first(index.text, query, named_cap_first(index.text, query, answered))
     return in_front(index, query, own)[:limit]
