@@ -83,13 +83,13 @@ def test_what_was_asked_is_found_after_a_reload_and_goes_on(
     scripted_server: str, open_page: OpenPage
 ) -> None:
     page = open_page(scripted_server)
-    add(page, "other-past.txt", 51)
-    add(page, "past.txt", 52)
+    add(page, "elsewhere.txt", 51)
+    add(page, "yesterday.txt", 52)
     assert page.locator("#fp-earlier").is_hidden()
     live = ask(page, PAYMENT).inner_text()
     ask(page, ABSENT)
     page.reload()
-    chosen(page, "past.txt")
+    chosen(page, "yesterday.txt")
     entries = unfold(page, 1)
     assert page.locator(".fp-exchange").count() == 0, "nothing is opened by itself"
     when = entries.first.locator("time")
@@ -113,8 +113,8 @@ def test_what_was_asked_is_found_after_a_reload_and_goes_on(
     assert [one["content"] for one in messages if one["role"] == "user"] == [PAYMENT, ABSENT, TERM]
     unfold(page, 1)
     # The other document has none of its own.
-    page.locator(".fp-doc").filter(has_text="other-past.txt").locator("[data-act=select]").click()
-    chosen(page, "other-past.txt")
+    page.locator(".fp-doc").filter(has_text="elsewhere.txt").locator("[data-act=select]").click()
+    chosen(page, "elsewhere.txt")
     page.locator(".fp-past").wait_for(state="detached")
     assert page.faults == [] and page.foreign == []
 
