@@ -34,14 +34,19 @@ _LIKE_CHARS, _MISSPELT, _FORMS = 6, 0.85, 3
 of nearly the same length is a misspelt one, and by how many characters it must not differ."""
 _MONEY = rf"(?:(?:[€£$¥]|\b(?:usd|eur|gbp|rmb|cny|hkd|{CURRENCIES})\b)\s?\d[\d,.]*)"
 _SUM = re.compile(_MONEY)
-_FIGURE = re.compile(
+_AMOUNT_WORDING = (
     rf"{_MONEY}|\d\s?(?:%|percent|per\s+cent|[€£$]|(?:euros?|dollars?|pounds?|usd|eur|gbp)\b)|%|分之"
     r"|\d\s?[百千万]?元|元|￥|[\d一二三两]个?月(?:的)?(?:租金|工资|费)"
     r"|\b(?:month|week|day|year|quarter)s?'s?\s+(?:rent|fee|salary|pay|wage|charge)"
-    r"|\btimes\b|\bhalf\b|\b(?:free|no)\s+(?:of\s+)?(?:charge|cost|fee)\b"
+    r"|\btimes\s+the\b|\bhalf\s+(?:of|the)\b|\b(?:free|no)\s+(?:of\s+)?(?:charge|cost|fee)\b"
     r"|\b(?:hundred|thousand|percent)\b"
 )
+_AMOUNT = re.compile(_AMOUNT_WORDING)
 """A sum of money or a share in a folded text, rather too often found."""
+_FIGURE = re.compile(
+    rf"{_AMOUNT_WORDING}|\brate\b|\[\s?\*|_{{2}}|\bborne\s+by\b|\bpay\s+for\b|[承负]担"
+)
+"""The same, or its blank, or who bears it."""
 _PUT_TO = re.compile(
     r"\b(?P<other>[a-z-]+)\s+(?:fees?|charges?|costs?|deposit|bond|bonus|premium|payment|price)\s+"
     rf"(?:of|is|are|amounts?\s+to|comes\s+to|shall\s+be|:)\s+{_MONEY}"
@@ -49,7 +54,7 @@ _PUT_TO = re.compile(
 _CHARGED = re.compile(
     r"interest|\bfees?\b|\bcharge|penalt|\badded|%|\bpay(?:s|able)?\b|\bow(?:es?|ed)\b"
 )
-_SENTENCE = re.compile(r"(?<=[.;:。；])\s*(?=[^\d\s])|\n\s*\n")
+_SENTENCE = re.compile(r"(?<=[.;:])\s+(?=[^\d\s])|(?<=[。；])\s*|\n\s*\n")
 _POINTS_BACK = re.compile(r"(?:it|this|that|such|which|the\s+same)\b")
 
 
@@ -89,7 +94,8 @@ def telling_first(
     if _tells(index, asked, ranked[0]):
         return tuple(ranked)
     for place, one in enumerate(ranked):
-        if _states(asked, fold(index.text[one.start : one.end])):
+        said = fold(index.text[one.start : one.end])
+        if _states(asked, said, _AMOUNT) or (_is_named(asked, said) and _FIGURE.search(said)):
             likely = None if one.likely is None else max(one.likely, ranked[0].likely or 0.0)
             moved = replace(one, score=ranked[0].score + 1e-6, likely=likely)
             return (moved, *ranked[:place], *ranked[place + 1 :])
@@ -102,7 +108,7 @@ def is_told(index: SearchIndex, query: Query, sentences: Sequence[Sentence]) -> 
     if asked is None or asked.kin is None or not asked.kin.known or not sentences:
         return False
     first = sentences[0]
-    return _states(asked, fold(index.text[first.start : first.end]), charged=True)
+    return _states(asked, fold(index.text[first.start : first.end]), _AMOUNT, charged=True)
 
 
 def _asked_of(index: SearchIndex, query: Query) -> AskedSum | None:
@@ -122,6 +128,8 @@ def _tells(index: SearchIndex, asked: AskedSum, first: Sentence) -> bool:
     said = fold(text[first.start : first.end])
     above = fold(_above(index, first))
     if asked.kin is not None and asked.kin.close:
+        if _is_named(asked, said):
+            return True
         headed = asked.kin.said.search(above) and not asked.kin.other.search(f"{above}\n{said}")
         return bool(headed) or _states(asked, said)
     clause = around(index.clauses, first.start)
@@ -131,16 +139,26 @@ def _tells(index: SearchIndex, asked: AskedSum, first: Sentence) -> bool:
     return _speaks_of(asked, near, lambda: _stems(near)) or not _is_of_others(said)
 
 
+def _is_named(asked: AskedSum, said: str) -> bool:
+    """Whether a folded text has the very name of the sum, with a figure or without."""
+    if asked.chinese:
+        return asked.name in said
+    name = r"[\s-]+".join(map(re.escape, asked.name.split()))
+    return bool(re.search(rf"\b{name}", said))
+
+
 def _above(index: SearchIndex, first: Sentence) -> str:
     """The headings above a sentence, and the one it begins with."""
     titles = [index.clauses[place].title for place in index.titles.path_at(first.start)]
     return "\n".join((first.chunk.heading, *titles))
 
 
-def _states(asked: AskedSum, said: str, *, charged: bool = False) -> bool:
-    """Whether a folded text puts a figure beside words of the sum: in one sentence, in the
-    one after them, or before one that points back. `charged`: the sentence itself must have both
-    and say that something is charged."""
+def _states(
+    asked: AskedSum, said: str, figure: re.Pattern[str] = _FIGURE, *, charged: bool = False
+) -> bool:
+    """Whether a folded text puts a figure beside words of the sum: in one sentence, in the one
+    after them, or before one that points back. `charged`: the sentence itself must have both and
+    say that something is charged."""
     kin = asked.kin
     if kin is None:
         return False
@@ -150,7 +168,7 @@ def _states(asked: AskedSum, said: str, *, charged: bool = False) -> bool:
         return kin.said.search(kin.other.sub(" ", part)) is not None
 
     for place, part in enumerate(parts):
-        if not _FIGURE.search(part) or (charged and not _CHARGED.search(part)):
+        if not figure.search(part) or (charged and not _CHARGED.search(part)):
             continue
         before = parts[place - 1] if place else ""
         behind = parts[place + 1] if place + 1 < len(parts) else ""

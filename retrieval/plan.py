@@ -8,7 +8,7 @@ not know the model and never asks it.
 
 from __future__ import annotations
 
-from retrieval.absent_sums import absent_sum
+from retrieval.absent_sums import absent_sum, is_told, telling_first
 from retrieval.asked_party import of_another
 from retrieval.identifiers import absent_things
 from retrieval.index import SearchIndex
@@ -20,6 +20,8 @@ from retrieval.types import Evidence
 
 _ABSENT_SUPPORT = 0.2
 """The most support a document has that is silent on something the question names exactly."""
+_TOLD_SUPPORT = 0.6
+"""Support of a sentence that tells the sum asked for, in words that share little with it."""
 
 
 def find_evidence(index: SearchIndex, question: str, *, limit: int = 10) -> Evidence:
@@ -35,6 +37,11 @@ def find_evidence(index: SearchIndex, question: str, *, limit: int = 10) -> Evid
         else index.article_passages(articles)
     )
     support, answerable, reason = judge(index, query, hits, sentences)
+    told = telling_first(index, query, sentences)
+    if answerable:
+        sentences = told
+    elif is_told(index, query, told):
+        sentences, support, answerable, reason = told, max(support, _TOLD_SUPPORT), True, ""
     named = is_introduction(index, query, sentences)
     absent = absent_things(index.text, question) if sentences and not named else ()
     if not absent and (role := absent_role(index, query, sentences)):

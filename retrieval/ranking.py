@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from retrieval import tokens
-from retrieval.absent_sums import telling_first
 from retrieval.asked import holds
 from retrieval.asked_party import own_first
 from retrieval.contents import in_contents, is_contents
@@ -241,6 +240,6 @@ def rank_sentences(
     who stands in a role, where that is asked."""
     best = best_apart(scored(index, query, offered(index, query, hits)), limit)
     stated = stating_first(index.text, query, best)
-    answered = telling_first(index, query, answering_first(index.text, query, stated))
+    answered = answering_first(index.text, query, stated)
     own = own_first(index.text, query, named_cap_first(index.text, query, answered))
     return in_front(index, query, own)[:limit]

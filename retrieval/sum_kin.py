@@ -61,9 +61,10 @@ def _kin(
 
 
 _LATE = (
-    r"\b(?:late|overdue|delay\w*|default\w*|arrears|dunning|unpaid|non-?payment|outstanding"
+    r"\b(?:late|overdue|delay\w*|arrears|dunning|unpaid|non-?payment|outstanding"
     r"|(?:in|on)\s+time|when\s+due|past\s+due)\b"
-    r"|\bnot\s+(?:been\s+)?(?:pay|paid)|\bfails?\s+to\s+(?:make\s+)?pay"
+    r"|\bdefault(?:ed|ing)?\s+(?:in|on|interest|rate)\b|\bin\s+default\s+(?:of|with)\b"
+    r"|\bnot\s+(?:been\s+)?(?:pay|paid)|\bfail(?:s|ure)?\b[^.;]{0,40}\bto\s+(?:make\s+)?pay"
     r"|\bafter\s+(?:the|its|their)\s+(?:due|payment)\s+da"
 )
 _INSTALLED = (
@@ -89,7 +90,7 @@ _ENGLISH = (
         r"\b(?:cancel\w*|terminat\w*|early|break|exit|withdraw\w*|kill|no[\s-]show)\b",
         r"cancel|withdr[ae]w|terminat|rescind|rescission|revok|\bbreak\b|\bkill\b|no[\s-]?show"
         r"|\bearl(?:y|ier)\b|\bleav(?:es?|ing)\b|\bquit|\bcall(?:s|ed)?\s+off|\bstops?\b|\bexit"
-        r"|\bpull(?:s|ed)?\s+out|\bends?\s+(?:this|the|it)\b|\bprepa(?:y|id)|\bgives?\s+up"
+        r"|\bpull(?:s|ed)?\s+out|\bends?\s+(?:this|the|it)\b|\bprepay|\bgives?\s+up"
         r"|\bbefore\s+(?:the\s+)?(?:end|expiry)|\bdoes\s+not\s+(?:come|show|appear|attend)",
         close=True,
     ),
@@ -109,7 +110,7 @@ _ENGLISH = (
     ),
     _kin(
         r"\b(?:deliver\w*|ship(?:ping|ment)|freight|carriage|transport\w*|postage|courier)\b",
-        r"deliver|\bship|freight|carriage|transport|\bpost(?:age|al|ing)?\b|courier|\bhaul"
+        r"\bdeliver(?:y|ies|s)\b|\bship|freight|carriage|transport|\bpost(?:age|al|ing)?\b|courier|\bhaul"
         r"|d[ei]spatch|carrier|forward(?:ing|er)|logistic",
         r"\b(?:late|delay\w*)\s+(?:in\s+)?(?:deliver|ship)\w*|\b(?:day|week)s?\s+of\s+delay"
         r"|\b(?:on|upon|after|before|from|until|at|by|following|of)\s+(?:\w+\s+)?(?:deliver|ship)\w*",
@@ -157,11 +158,15 @@ _ENGLISH = (
     _kin(r"\bdiscount\b", r"discount|rebate|reduc|\bless\b|allowance|%"),
     _kin(r"\binstal\w*", r"instal|\bmonth|equal|payments"),
 )  # fmt: skip
-_LATE_ZH = r"滞纳|逾期|迟延|延迟|延误|罚息|违约|未按[期时约]|利息"
+_LATE_ZH = r"滞纳|延期|误期|逾期|迟延|延迟|延误|罚息|违约|未按[期时约]|利息"
 _CHINESE = (
     _kin(r"滞纳金|逾期", _LATE_ZH, close=True),
     _kin(r"违约金|罚款|罚金", rf"{_LATE_ZH}|罚|赔|解除|每日|退租", close=True),
-    _kin(r"保证金|担保金", r"保证|担保|押|质保|保函|扣留|预留|尾款", close=True),
+    _kin(
+        r"保证金|担保金",
+        r"保证[金书]|担保|押金|抵押|质保[金款]|保函|扣留|预留|保留金|尾款",
+        close=True,
+    ),
     _kin(r"押金", r"押|保证金|担保", close=True),
     _kin(r"定金|订金", r"定金|订金|首[付期]|预[付订]|先付", close=True),
     _kin(r"首付|首期", r"首|定金|订金|预付|先付|签约", close=True),

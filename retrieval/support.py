@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from retrieval import chinese_support
-from retrieval.absent_sums import is_told
 from retrieval.asked import holds
 from retrieval.coverage import coverage, unit_cover, unit_weight
 from retrieval.cue_index import SURE, CueScores
@@ -240,7 +239,7 @@ def judge(
     if support >= THRESHOLD:
         return support, True, ""
     quotes = [index.text[one.start : one.end] for one in sentences[:3]]
-    if is_answered(index.text, query, sentences) or is_told(index, query, sentences):
+    if is_answered(index.text, query, sentences):
         return _NEAR_SUPPORT, True, ""
     if near(_telling(index, query), quotes) or _is_title_asked(query, quotes[0]):
         return _NEAR_SUPPORT, True, ""

@@ -167,6 +167,30 @@ def test_a_sum_in_other_words_leads_before_another_sum(text: str, question: str,
     assert said in words_of(text, evidence.sentences[0])
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Past due cash payments (i.e., payments due more than 30 days after receipt of the invoice)"
+        " shall bear interest at the rate of one (1%) percent per month.",
+        "Any late payment will accrue a late payment fee of [***] per month.",
+        "Failure by the Customer to meet the payment terms results in interest on any unpaid sum of"
+        " 2% a month.",
+    ],
+)
+def test_a_late_payment_fee_in_a_contracts_own_words_is_answered(said: str) -> None:
+    text = SOFTWARE.replace("3. Help.", f"3. Invoices. {said}\n4. Help.")
+    evidence = find_evidence(index_of(text), "What is the late payment fee?")
+    assert evidence.answerable
+    assert said[:20] in words_of(text, evidence.sentences[0])
+
+
+def test_default_alone_speaks_of_no_late_payment() -> None:
+    said = "On termination for default the Customer shall pay USD 900 to the Provider."
+    text = SOFTWARE.replace("4. Term.", f"4. Default. {said}\n5. Term.")
+    for question in ("What is the late payment fee?", "How much is the late fee?"):
+        assert not find_evidence(index_of(text), question).answerable
+
+
 def test_what_is_owed_for_late_delivery_is_no_late_payment_fee() -> None:
     for question in ("What is the late payment fee?", "How much is the penalty for late payment?"):
         assert not find_evidence(index_of(PUMPS), question).answerable
