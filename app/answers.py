@@ -236,9 +236,10 @@ class AnswerRuns:
             )
             conversation_id = created.id
         history = (*self._conversations.turns(conversation_id), *told)
-        self._conversations.add_message(conversation_id, question.text)
         answer_id = f"ans_{uuid.uuid4().hex}"
-        message = self._conversations.start_answer(conversation_id, answer_id)
+        message = self._conversations.start_answer(
+            conversation_id, answer_id, question=question.text
+        )
         return AnswerRun(
             message.id,
             question,

@@ -129,21 +129,18 @@ class Conversations:
             _find(session, conversation_id, owner)
             session.execute(delete(ConversationRow).where(ConversationRow.id == conversation_id))
 
-    def add_message(self, conversation_id: str, question: str) -> Message:
-        """Save a question. Raises NotFound."""
+    def start_answer(
+        self, conversation_id: str, answer_id: str | None = None, *, question: str
+    ) -> Message:
+        """Save a question and open its answer, `in_progress`, right behind it: of questions asked
+        at once too none comes between. Should the process die, the answer ends as `failed`.
+        Raises NotFound."""
         with self.database.write() as session:
             conversation = _find(session, conversation_id, None)
             if not conversation.title:
                 conversation.title = _clean(question)[:TITLE_CHARS]
-            row = self._append(session, conversation, "user", "completed", _clean(question))
-            row.finished_at = row.created_at
-            return _message(row, ())
-
-    def start_answer(self, conversation_id: str, answer_id: str | None = None) -> Message:
-        """Open an answer of this process, `in_progress`. Should the process die, the answer ends
-        as `failed`. Raises NotFound."""
-        with self.database.write() as session:
-            conversation = _find(session, conversation_id, None)
+            asked = self._append(session, conversation, "user", "completed", _clean(question))
+            asked.finished_at = asked.created_at
             row = self._append(
                 session, conversation, "assistant", "in_progress", "", answer_id=answer_id
             )

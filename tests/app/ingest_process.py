@@ -89,8 +89,9 @@ def main() -> None:
             services.library.wait(document_id)
         if point == "answering":
             conversation = services.conversations.create(document_ids=ids)
-            services.conversations.add_message(conversation.id, "What is the price?")
-            services.conversations.start_answer(conversation.id, "ans_1")
+            services.conversations.start_answer(
+                conversation.id, "ans_1", question="What is the price?"
+            )
             hang(point)
         say("done")
 

@@ -48,10 +48,7 @@ class Notebook:
     def create(self, **_: Any) -> Any:
         return SimpleNamespace(id="conv_1")
 
-    def add_message(self, *_: Any) -> None:
-        return None
-
-    def start_answer(self, _: str, answer_id: str) -> Any:
+    def start_answer(self, _: str, answer_id: str, *, question: str) -> Any:
         return SimpleNamespace(id=answer_id, created_at=datetime.now(UTC))
 
     def save_answer(self, _: str, message_id: str, answer: Answer) -> None:

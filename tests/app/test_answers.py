@@ -48,10 +48,7 @@ class Notebook:
     def turns(self, conversation_id: str) -> tuple[Any, ...]:
         return ()
 
-    def add_message(self, conversation_id: str, question: str) -> None:
-        return None
-
-    def start_answer(self, conversation_id: str, answer_id: str) -> Any:
+    def start_answer(self, conversation_id: str, answer_id: str, *, question: str) -> Any:
         self.count += 1
         return SimpleNamespace(id=answer_id, created_at=datetime.now(UTC))
 
@@ -325,9 +322,9 @@ def test_a_question_that_is_saved_while_the_server_stops_ends(
     runs = make(at_once)
     save = notebook.start_answer
 
-    def slowly(conversation_id: str, answer_id: str) -> Any:
+    def slowly(conversation_id: str, answer_id: str, *, question: str) -> Any:
         runs.close()
-        return save(conversation_id, answer_id)
+        return save(conversation_id, answer_id, question=question)
 
     monkeypatch.setattr(notebook, "start_answer", slowly)
     run = runs.start(QUESTION)

@@ -34,7 +34,7 @@ def saved(settings: Settings, tmp_path: Path, make_engine: Any) -> tuple[Path, s
         record, _ = services.library.add(io.BytesIO(TEXT), "a.txt")
         services.library.wait(record.id, 30)
         conversation = services.conversations.create(document_ids=[record.id])
-        services.conversations.add_message(conversation.id, "How long?")
+        services.conversations.start_answer(conversation.id, question="How long?")
         assert backup(settings, target) == target.stat().st_size
         later, _ = services.library.add(io.BytesIO(b"1. Later"), "later.txt")
         services.library.wait(later.id, 30)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -66,8 +67,7 @@ ANSWER = Answer(
 def test_an_answer_comes_back_as_it_was(start: Start) -> None:
     conversations = start().conversations
     conversation = conversations.create(document_ids=["doc_1", "doc_2"])
-    conversations.add_message(conversation.id, "违约金是多少？")
-    begun = conversations.start_answer(conversation.id, "ans_1")
+    begun = conversations.start_answer(conversation.id, "ans_1", question="违约金是多少？")
     assert (begun.id, begun.status, begun.answer) == ("ans_1", "in_progress", None)
     saved = conversations.save_answer(conversation.id, "ans_1", ANSWER)
     assert saved.answer == ANSWER
@@ -98,10 +98,27 @@ def test_conversations_of_one_document_are_told_apart_by_whole_ids(start: Start)
         assert found(none) == []
 
 
+def test_each_answer_stands_behind_its_question_however_many_are_asked_at_once(
+    start: Start,
+) -> None:
+    conversations = start().conversations
+    conversation = conversations.create()
+
+    def ask(number: int) -> None:
+        conversations.start_answer(conversation.id, f"ans_{number}", question=str(number))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(ask, range(24)))
+    messages = conversations.messages(conversation.id)
+    asked, given = messages[::2], messages[1::2]
+    assert [one.id for one in given] == [f"ans_{one.content}" for one in asked]
+    assert len(given) == 24
+
+
 def test_an_answer_without_a_start(start: Start) -> None:
     conversations = start().conversations
     conversation = conversations.create()
-    conversations.add_message(conversation.id, "q")
+    conversations.start_answer(conversation.id, question="q")
     assert conversations.save_answer(conversation.id, "ans_9", ANSWER).answer == ANSWER
     with pytest.raises(NotFound):
         conversations.save_answer("conv_none", "ans_10", ANSWER)
@@ -110,7 +127,7 @@ def test_an_answer_without_a_start(start: Start) -> None:
 def test_an_answer_ends_once(start: Start) -> None:
     conversations = start().conversations
     conversation = conversations.create()
-    one = conversations.start_answer(conversation.id).id
+    one = conversations.start_answer(conversation.id, question="q").id
     failed = conversations.fail_answer(one, "engine_failed", "out of memory", content="The pri")
     assert (failed.status, failed.error_code, failed.content) == (
         "failed",
@@ -123,7 +140,7 @@ def test_an_answer_ends_once(start: Start) -> None:
     ):
         with pytest.raises(Conflict, match="ended as failed"):
             again()
-    two = conversations.start_answer(conversation.id).id
+    two = conversations.start_answer(conversation.id, question="q").id
     assert conversations.fail_answer(two, "cancelled", "", status="cancelled").status == "cancelled"
     with pytest.raises(NotFound):
         conversations.fail_answer("ans_none", "x", "y")
@@ -137,7 +154,7 @@ def test_an_end_that_is_committed_is_not_read_again(
     services = start()
     conversations = services.conversations
     conversation = conversations.create()
-    one, two = (conversations.start_answer(conversation.id).id for _ in range(2))
+    one, two = (conversations.start_answer(conversation.id, question="q").id for _ in range(2))
 
     def gone() -> None:
         raise DatabaseBusy("away")
@@ -146,7 +163,7 @@ def test_an_end_that_is_committed_is_not_read_again(
         patch.setattr(services.database, "read", gone)
         assert conversations.save_answer(conversation.id, one, ANSWER).answer == ANSWER
         assert conversations.fail_answer(two, "x", "y").error_message == "y"
-    assert [item.status for item in conversations.messages(conversation.id)] == [
+    assert [item.status for item in conversations.messages(conversation.id)[1::2]] == [
         "completed",
         "failed",
     ]
@@ -156,7 +173,7 @@ def test_saved_in_one_transaction(start: Start) -> None:
     """An answer whose citations can't be stored is not stored either."""
     services = start()
     conversation = services.conversations.create()
-    answer_id = services.conversations.start_answer(conversation.id).id
+    answer_id = services.conversations.start_answer(conversation.id, question="q").id
     broken = replace(CITATION, quote=None)  # type: ignore[arg-type]
     with pytest.raises(Exception, match="(?i)null"):
         services.conversations.save_answer(
@@ -216,4 +233,5 @@ def test_nul_is_stored_nowhere(start: Start) -> None:
     conversations = start().conversations
     conversation = conversations.create(title="a\0b")
     assert conversation.title == "ab"
-    assert conversations.add_message(conversation.id, "what\0?").content == "what?"
+    conversations.start_answer(conversation.id, question="what\0?")
+    assert conversations.messages(conversation.id)[0].content == "what?"

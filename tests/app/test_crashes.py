@@ -214,7 +214,7 @@ def test_twenty_uploads_from_two_processes_while_questions_run(
             began = time.monotonic()
             assert second.library.load(known.id).index.search("How long does it last?")
             conversation = second.conversations.create(document_ids=[known.id])
-            second.conversations.add_message(conversation.id, "How long does it last?")
+            second.conversations.start_answer(conversation.id, question="How long?")
             slowest.append(time.monotonic() - began)
             asked += 1
         return asked

@@ -58,8 +58,9 @@ def answering(ask: Any, **changes: Any) -> AnswerRuns:
     notebook = {
         "create": lambda **_: SimpleNamespace(id="conv_1"),
         "turns": lambda _: (),
-        "add_message": lambda *_: None,
-        "start_answer": lambda _, name: SimpleNamespace(id=name, created_at=datetime.now(UTC)),
+        "start_answer": lambda _, name, question: SimpleNamespace(
+            id=name, created_at=datetime.now(UTC)
+        ),
         "fail_answer": lambda *_, **__: None,
     } | changes
     document = SimpleNamespace(tokens=SimpleNamespace(key="k"))
