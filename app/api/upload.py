@@ -16,6 +16,7 @@ from anyio import from_thread
 from fastapi import Request
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
+from starlette.exceptions import HTTPException
 
 from app.errors import BadRequest, UnsupportedUpload
 from retrieval.errors import Damaged, Encrypted, ParseError
@@ -32,6 +33,8 @@ MOST_PARTS = 100
 thousands of them."""
 MOST_HEADER_BYTES = 16_384
 """Of one part; its longest header has the file's name."""
+IDLE_SECONDS = 60.0
+"""That may pass between two pieces of an upload: it holds a thread, and bytes on the disk."""
 DRAIN_SECONDS = 5.0
 """How long a refused upload is still read: a client that is cut off while sending often shows
 "connection reset" instead of the reason."""
@@ -42,7 +45,8 @@ _FORM = "Send the file as multipart/form-data in the field `file`: curl -F file=
 class UploadedFile(io.RawIOBase):
     """The part `file` of a multipart request. `read` is for worker threads started by anyio.
 
-    Raises BadRequest (from `begin` and `read`) when the request is no such upload or breaks off.
+    Raises BadRequest (from `begin` and `read`) when the request is no such upload or breaks off, an
+    HTTPException (408) when nothing came for IDLE_SECONDS; what comes after that is dropped.
     """
 
     def __init__(self, request: Request) -> None:
@@ -100,9 +104,8 @@ class UploadedFile(io.RawIOBase):
 
     async def _fill(self, wanted: int) -> None:
         while len(self._buffer) < wanted and not self._body_over:
-            try:
-                chunk = await anext(self._body)
-            except StopAsyncIteration:
+            chunk = await self._piece()
+            if chunk is None:
                 self._body_over = True
                 break
             try:
@@ -111,6 +114,16 @@ class UploadedFile(io.RawIOBase):
                 raise BadRequest(f"The form can't be read ({error}). {_FORM}") from error
         if self._body_over and not self._complete:
             raise BadRequest("The upload broke off. Send the file again.", code="incomplete")
+
+    async def _piece(self) -> bytes | None:
+        """The next bytes of the request; None at its end."""
+        with anyio.move_on_after(IDLE_SECONDS):
+            return await anext(self._body, None)
+        raise HTTPException(
+            408,
+            f"Nothing of the upload came for {IDLE_SECONDS:.0f} seconds. Send the file again.",
+            {"Connection": "close"},
+        )
 
     def _part_begin(self) -> None:
         self._disposition = b""

@@ -10,6 +10,7 @@ from typing import Annotated, BinaryIO, Literal, cast
 import anyio.to_thread
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
+from starlette.exceptions import HTTPException
 
 from app.api import page_images
 from app.api.deps import LimitersDep, MetricsDep, OwnerDep, ServicesDep, StretchDep
@@ -80,7 +81,7 @@ async def upload_document(
         refuse_foreign(head, name)
         add = partial(services.library.add, cast("BinaryIO", file), name, owner=owner)
         record, duplicate = await limiters.uploads.run(owner, add)
-    except AppError:
+    except (AppError, HTTPException):
         metrics.observe_upload("refused")
         await file.drain()
         raise
