@@ -32,8 +32,10 @@ SHORT_BYTES = 65_536
 LONG_SHARE = 0.875
 """Of the bytes held at once, for longer ones, so that these never keep questions out."""
 ARRIVAL_SECONDS = 300.0
-"""In which a body has to be there: the longest at half a megabit a second. One that stands still
-would hold its bytes from others for ever."""
+"""In which a body has to be there: the longest at half a megabit a second."""
+IDLE_SECONDS = 15.0
+"""That may pass between two pieces of it: what was announced and does not come is held from others
+no longer."""
 
 
 class BodyBytes:
@@ -126,12 +128,15 @@ class _Body:
         """The next message; its bytes are counted."""
         if self._over:
             return await self._receive()
-        with anyio.move_on_after(max(0.0, self._until - anyio.current_time())) as clock:
+        left = max(0.0, self._until - anyio.current_time())
+        with anyio.move_on_after(min(left, IDLE_SECONDS)) as clock:
             message = await self._receive()
         if clock.cancelled_caught:
             raise HTTPException(
                 408,
-                f"The body was not there within {ARRIVAL_SECONDS:.0f} seconds. Send it again.",
+                f"Nothing of the body came for {IDLE_SECONDS:.0f} seconds. Send it again."
+                if left > IDLE_SECONDS
+                else f"The body was not there within {ARRIVAL_SECONDS:.0f} seconds. Send it again.",
                 {"Connection": "close"},
             )
         self._over = not message.get("more_body", False)

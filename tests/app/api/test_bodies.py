@@ -178,14 +178,21 @@ def test_a_request_that_breaks_off_gives_its_bytes_back(fault: Exception | None)
     assert room.held == 0
 
 
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [("ARRIVAL_SECONDS", "was not there within"), ("IDLE_SECONDS", "Nothing of the body came")],
+)
 def test_a_body_that_stands_still_holds_its_bytes_for_a_time_only(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, limit: str, said: str
 ) -> None:
-    monkeypatch.setattr(bodies, "ARRIVAL_SECONDS", 0.05)
+    monkeypatch.setattr(bodies, limit, 0.05)
     room = BodyBytes(TOTAL, several=False)
+    parts = [b"x" * 1000] * 3
 
     async def run() -> None:
         async def receive() -> Message:
+            if parts:
+                return {"type": "http.request", "body": parts.pop(), "more_body": True}
             await anyio.sleep_forever()
             raise AssertionError
 
@@ -194,12 +201,12 @@ def test_a_body_that_stands_still_holds_its_bytes_for_a_time_only(
 
         headers = [(b"content-length", b"300000")]
         scope = {"type": "http", "method": "POST", "path": "/x", "headers": headers}
-        with anyio.fail_after(60), pytest.raises(HTTPException) as late:
+        with anyio.fail_after(60), pytest.raises(HTTPException, match=said) as late:
             await layer(room)(scope, receive, send)
         assert (late.value.status_code, late.value.headers) == (408, {"Connection": "close"})
 
     anyio.run(run)
-    assert room.held == 0
+    assert room.held == 0 and not parts
 
 
 def test_once_the_body_is_there_a_request_may_take_its_time(
