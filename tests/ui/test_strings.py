@@ -62,6 +62,7 @@ def test_every_error_a_reader_can_meet_has_chinese_advice() -> None:
         "bad_settings",
         "unknown_model",
         "already_serving",
+        "client_left",
     }
     elsewhere |= {"conflict", "unavailable", "corrupted", "retrieval_error", "parse_error"}
     missing = set(error_codes()) - elsewhere - ADVICE_ZH.keys()
