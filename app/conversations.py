@@ -77,7 +77,7 @@ class Conversations:
             row = ConversationRow(
                 id=f"conv_{uuid.uuid4().hex}",
                 owner=owner,
-                title=_clean(title)[:TITLE_CHARS],
+                title=_title(title),
                 document_ids=list(document_ids),
                 created_at=now,
                 updated_at=now,
@@ -138,7 +138,7 @@ class Conversations:
         with self.database.write() as session:
             conversation = _find(session, conversation_id, None)
             if not conversation.title:
-                conversation.title = _clean(question)[:TITLE_CHARS]
+                conversation.title = _title(question)
             asked = self._append(session, conversation, "user", "completed", _clean(question))
             asked.finished_at = asked.created_at
             row = self._append(
@@ -350,6 +350,12 @@ def _message(row: MessageRow, citations: tuple[Citation, ...]) -> Message:
         if row.finished_at is None
         else datetime.fromtimestamp(row.finished_at, UTC),
     )
+
+
+def _title(text: str) -> str:
+    """A text as a title; one that is cut says so."""
+    whole = _clean(text)
+    return whole if len(whole) <= TITLE_CHARS else f"{whole[: TITLE_CHARS - 1].rstrip()}…"
 
 
 def _clean(text: str) -> str:

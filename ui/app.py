@@ -5,22 +5,30 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import gradio as gr
 from fastapi import FastAPI
 from starlette.routing import Mount
 
+from app.api.bodies import BodyLimits
 from ui.client import Api
 from ui.page import build_page
 from ui.sign_in import SignIn
 from ui.theme import STYLESHEET, make_theme
+from ui.uploads import UPLOAD, PageUploads
 
+if TYPE_CHECKING:
+    from app.settings import Settings
+
+PAGE_LIMIT = 4_000_000
+"""Bytes of a body to the page that is no upload: what its fields hold, which is far below."""
 _SAMPLES = Path(__file__).resolve().parent.parent / "samples"
 
 
-def mount(app: FastAPI, api_url: str, *, keys: bool = False) -> FastAPI:
-    """Mount the page at "/" of `app`, over the REST API at `api_url` (with `/api/v1`). `keys`: the
-    API needs keys, so the page asks for one.
+def mount(app: FastAPI, api_url: str, settings: Settings) -> FastAPI:
+    """Mount the page at "/" of `app`, which `create_app` made, over the REST API at `api_url` (with
+    `/api/v1`). Where the API needs keys the page asks for one.
 
     Mount it last: it takes every address that no other route has.
     """
@@ -38,14 +46,20 @@ def mount(app: FastAPI, api_url: str, *, keys: bool = False) -> FastAPI:
         mcp_server=False,
         enable_monitoring=False,
         show_error=False,
+        max_file_size=settings.max_upload_bytes,
         theme=make_theme(),
         css_paths=[STYLESHEET],
         app_kwargs={"docs_url": None, "redoc_url": None, "openapi_url": None},
     )
-    if keys:
-        for route in mounted.router.routes:
-            if isinstance(route, Mount):
-                route.app = SignIn(route.app, api)
+    for route in mounted.router.routes:
+        if isinstance(route, Mount):
+            page = PageUploads(route.app, reserve_bytes=settings.disk_reserve_mb * 1_000_000)
+            route.app = BodyLimits(
+                SignIn(page, api) if settings.several_owners else page,
+                limits={"/": PAGE_LIMIT},
+                upload_path=UPLOAD,
+                room=app.state.bodies,
+            )
     inner = mounted.router.lifespan_context
 
     @asynccontextmanager

@@ -39,10 +39,6 @@ draw();
 as the reader's clock has them."""
 
 
-_CUT_CHARS = 80
-"""Titles of this length are beginnings of longer questions."""
-
-
 def earlier_html(listed: Json, document_id: str, current: str | None, lang: Lang) -> str:
     """The conversations about a document in the API's order, those without a question left out;
     `current` is the one in view. Empty when there is none."""
@@ -64,9 +60,8 @@ def earlier_html(listed: Json, document_id: str, current: str | None, lang: Lang
 
 
 def _entry(conversation: Json, document_id: str, current: bool, lang: Lang) -> str:
-    title = str(conversation["title"])
     asked = button(
-        f"{title.rstrip()}…" if len(title) >= _CUT_CHARS else title,
+        str(conversation["title"]),
         "reopen",
         css="fp-past-title",
         id=conversation["id"],

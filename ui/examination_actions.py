@@ -33,17 +33,20 @@ class ExaminationActions:
         self._parts = parts
         self._view = viewer
 
-    @lasting
-    async def switch(
-        self, view: View, lang: Lang, chosen: str | None, examined: Examined
-    ) -> AsyncIterator[Changes]:
-        """Show one of the views and fill it."""
+    async def switch(self, view: View) -> Changes:
+        """Show one of the views."""
         p = self._parts
-        yield {
+        return {
             p.talk_group: gr.update(visible=view == "talk"),
             p.terms_group: gr.update(visible=view == "terms"),
             p.compare_group: gr.update(visible=view == "compare"),
         }
+
+    @lasting
+    async def fill(
+        self, view: View, lang: Lang, chosen: str | None, examined: Examined
+    ) -> AsyncIterator[Changes]:
+        """What the view needs to know of the documents."""
         if view == "compare":
             yield await self._offered(lang, chosen)
         async for changes in self.follow(view, lang, chosen, examined):

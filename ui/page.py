@@ -159,6 +159,7 @@ def _lay_out() -> Parts:
         shown=gr.State(None),
         seen=gr.State(""),
         examined=gr.State(Examined()),
+        reopened=gr.State(None),
     )
 
 
@@ -228,8 +229,9 @@ def _connect(
         earlier.listed, past, {p.earlier}, **quiet
     )
     p.chosen.change(earlier.listed, past, {p.earlier}, **quiet)
-    p.earlier.act(
-        earlier.choose, past, {p.talk, p.said, p.status, p.suggestions, p.earlier}, **quiet
+    opening = {p.talk, p.said, p.status, p.suggestions, p.earlier, p.reopened}
+    p.earlier.act(earlier.choose, past, opening, **quiet).then(
+        earlier.open, [*past, p.reopened], opening, **quiet
     )
     p.suggestions.act(talk.suggest, None, {p.question}, **quiet)
     p.stop.click(talk.stop, [p.lang, p.running], {p.status}, **quiet)
@@ -242,7 +244,9 @@ def _connect_examination(p: Parts, examination: ExaminationActions) -> None:
     where = [p.view, p.lang, p.chosen, p.examined]
     filled = {p.terms, p.comparison, p.examined, p.old_version, p.new_version}
     groups = {p.talk_group, p.terms_group, p.compare_group}
-    p.view.input(examination.switch, where, groups | filled, **quiet)
+    # Apart: no view waits for what another one looks up.
+    p.view.input(examination.switch, p.view, groups, trigger_mode="multiple", **quiet)
+    p.view.input(examination.fill, where, filled, trigger_mode="multiple", **quiet)
     p.chosen.change(examination.follow, where, {p.terms, p.examined}, **quiet)
     p.compare.click(
         examination.compare,

@@ -46,3 +46,4 @@ class Parts:
     shown: Any
     seen: Any
     examined: Any
+    reopened: Any

@@ -8,7 +8,7 @@ ones look up the citations, one each and in their order, at the quotes' places i
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ui.client import Json
 from ui.exchange import Exchange, Phase, Piece, Talk
@@ -23,14 +23,39 @@ _ENDINGS: dict[str, Phase] = {
 }
 
 
-def recalled(conversation: Json, document_id: str, name: str) -> Talk:
+def recalled(conversation: Json, document_id: str, names: Mapping[str, str]) -> Talk:
     """The talk of a conversation with its messages. It goes on with questions about `document_id`;
-    `name` says what was asked about."""
-    exchanges = tuple(
-        _exchange(Exchange(asked["content"], document_id, name), given)
-        for asked, given in _pairs(conversation["messages"])
-    )
-    return Talk(exchanges, {document_id: conversation["id"]})
+    `names` has the documents' names by id. What a question was about is not kept: it is taken to be
+    the conversation's documents, unless its answer was found in others."""
+    exchanges = []
+    for asked, given in _pairs(conversation["messages"]):
+        about = tuple(conversation["document_ids"])
+        found = _found(given)
+        if not found <= set(about):
+            about = tuple(sorted(found))
+        name = ", ".join(names[one] for one in about if names.get(one))
+        exchanges.append(_exchange(Exchange(asked["content"], document_id, name), given))
+    return Talk(tuple(exchanges), {document_id: conversation["id"]})
+
+
+def found_in(conversation: Json) -> frozenset[str]:
+    """The documents in which answers were found, or the nearest clauses of those that were not."""
+    return frozenset(one for message in conversation["messages"] for one in _found(message))
+
+
+def cited_names(conversation: Json) -> dict[str, str]:
+    """The names by which quotes cite their documents, by id; also of documents deleted since."""
+    return {
+        str(citation["document_id"]): str(citation["document"])
+        for message in conversation["messages"]
+        for citation in (message["result"] or {}).get("citations", ())
+    }
+
+
+def _found(given: Json | None) -> frozenset[str]:
+    result = (given or {}).get("result") or {}
+    places = (*result.get("citations", ()), *result.get("nearest", ()))
+    return frozenset(str(one["document_id"]) for one in places if one.get("document_id"))
 
 
 def _pairs(messages: Sequence[Json]) -> Iterator[tuple[Json, Json | None]]:

@@ -115,7 +115,7 @@ def _serve(
                 record, known = services.library.add(path, path.name)
                 note(f"sample: {record.name}" + (" (already here)" if known else ""))
         api = create_app(services, local_only=settings.host in LOOPBACK)
-        app = mount(api, f"{url}/api/v1", keys=settings.several_owners)
+        app = mount(api, f"{url}/api/v1", settings)
         config = uvicorn.Config(
             app,
             log_config=None,

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import func, select
 
+from app.conversations import TITLE_CHARS
 from app.db.models import CitationRow, MessageRow
 from app.errors import Conflict, DatabaseBusy, NotFound
 from app.services import Services
@@ -113,6 +114,15 @@ def test_each_answer_stands_behind_its_question_however_many_are_asked_at_once(
     asked, given = messages[::2], messages[1::2]
     assert [one.id for one in given] == [f"ans_{one.content}" for one in asked]
     assert len(given) == 24
+
+
+def test_a_title_that_is_cut_says_so(start: Start) -> None:
+    conversations = start().conversations
+    whole = "x" * TITLE_CHARS
+    for question, title in ((whole, whole), (f"{whole}y", f"{whole[:-1]}…")):
+        conversation = conversations.create()
+        conversations.start_answer(conversation.id, question=question)
+        assert conversations.get(conversation.id).title == title
 
 
 def test_an_answer_without_a_start(start: Start) -> None:

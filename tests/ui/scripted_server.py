@@ -135,7 +135,7 @@ def main(port: int, folder: Path, *, keys: bool) -> None:
         app = create_app(services, asker=slow_asker, local_only=True)
         app.post("/held/hold")(engine.hold)
         app.post("/held/release")(engine.release)
-        mount(app, f"http://127.0.0.1:{port}/api/v1", keys=keys)
+        mount(app, f"http://127.0.0.1:{port}/api/v1", settings)
         uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")
 
 

@@ -89,6 +89,32 @@ def test_a_view_opens_though_its_steps_are_heard_before_its_request_is_answered(
     assert not page.faults and not page.foreign
 
 
+def test_a_view_is_left_while_what_it_needs_is_still_looked_up(
+    scripted_server: str, open_page: OpenPage
+) -> None:
+    page = open_page(scripted_server)
+    add(page, "left.txt", OLD.replace("4,200", "4,400"))
+    page.locator(".fp-doc-selected").filter(has_text="left.txt").wait_for()
+    view(page, "Compare")
+    page.locator("#fp-old input").wait_for()
+
+    def held(route: Any) -> None:
+        response = route.fetch()
+        if '"terms"' in (route.request.post_data or ""):
+            page.wait_for_timeout(1500)
+        route.fulfill(response=response)
+
+    page.route("**/gradio_api/queue/join*", held)
+    view(page, "Key terms")
+    view(page, "Questions")
+    page.locator("#fp-question textarea").wait_for()
+    page.locator("#fp-terms").wait_for(state="hidden")
+    page.unroute_all(behavior="ignoreErrors")
+    view(page, "Key terms")
+    page.locator("#fp-terms dt").filter(has_text="Governing law").wait_for()
+    assert not page.faults and not page.foreign
+
+
 def test_comparison_shows_figures_first_and_text_stays_text(
     scripted_server: str, open_page: OpenPage
 ) -> None:

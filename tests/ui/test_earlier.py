@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
 
-from app.conversations import TITLE_CHARS
 from ui.client import Api
-from ui.earlier_actions import EarlierActions
+from ui.earlier_actions import EarlierActions, Reopened
 from ui.earlier_view import earlier_html
 from ui.exchange import Exchange, Talk
 from ui.parts import Parts
@@ -50,12 +49,6 @@ def test_what_a_title_says_is_text() -> None:
     html = earlier_html(listed(conversation(1, '<b onclick="x">${y} {{z}}')), "doc_1", None, "en")
     assert "<b onclick" not in html and "${" not in html and "{{" not in html
     assert 'data-act="fresh"' not in html, "nothing is in view"
-
-
-def test_a_title_that_was_cut_says_so() -> None:
-    whole, cut = "x" * (TITLE_CHARS - 1), "y" * TITLE_CHARS
-    html = earlier_html(listed(conversation(1, whole), conversation(2, cut)), "doc_1", None, "en")
-    assert f"{whole}<" in html and f"{cut}…<" in html
 
 
 def test_nothing_is_drawn_where_there_is_none_and_older_ones_are_counted() -> None:
@@ -102,6 +95,32 @@ def test_one_that_was_deleted_meanwhile_leaves_the_talk_and_the_list_is_drawn_an
     changes = acted(refuses, Talk((Exchange("q", "doc_1", "a.pdf", phase="done"),)), id="conv_9")
     assert changes.keys() == {PARTS.status, PARTS.earlier}
     assert "no longer here" in changes[PARTS.status] and "conv_1" in changes[PARTS.earlier]
+
+
+FETCHED = Talk((Exchange("earlier", "doc_1", "a.pdf", phase="done"),), {"doc_1": "conv_1"})
+
+
+@pytest.mark.parametrize(
+    ("chosen", "asked"), [("doc_1", False), ("doc_2", False), ("doc_1", True), (None, False)]
+)
+def test_one_that_comes_late_replaces_nothing_newer(chosen: str | None, asked: bool) -> None:
+    before = Talk((Exchange("q", "doc_1", "a.pdf", phase="done"),))
+    now = replace(before, exchanges=(*before.exchanges, FETCHED.exchanges[0])) if asked else before
+
+    async def run() -> dict[Any, Any]:
+        api = Api("http://fineprint.test/api/v1", httpx.MockTransport(refuses))
+        coming = Reopened(FETCHED, "doc_1", before)
+        try:
+            return await EarlierActions(api, PARTS).open("en", chosen, now, coming)
+        finally:
+            await api.close()
+
+    changes = asyncio.run(run())
+    assert changes[PARTS.reopened] is None
+    if chosen == "doc_1" and not asked:
+        assert changes[PARTS.said] == FETCHED and "open again" in changes[PARTS.status]
+    else:
+        assert changes.keys() == {PARTS.reopened}
 
 
 def test_a_list_of_the_document_chosen_before_opens_nothing() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ui.exchange import Exchange, Piece, Talk
-from ui.recalled import pieces_of, recalled
+from ui.recalled import cited_names, found_in, pieces_of, recalled
 from ui.talk_view import talk_html
 
 CITED = ("within 42 days", "two\nyears")
@@ -71,7 +71,8 @@ def given(status: str, content: str = "", **changes: Any) -> dict[str, Any]:
 
 
 def opened(*messages: dict[str, Any]) -> tuple[Exchange, ...]:
-    talk = recalled({"id": "conv_1", "messages": list(messages)}, "doc_1", "a.pdf")
+    kept = {"id": "conv_1", "document_ids": ["doc_1"], "messages": list(messages)}
+    talk = recalled(kept, "doc_1", {"doc_1": "a.pdf"})
     assert talk.conversations == {"doc_1": "conv_1"}
     assert not any(one.running for one in talk.exchanges)
     return talk.exchanges
@@ -176,3 +177,18 @@ def test_a_question_whose_answer_never_began_takes_no_other_answer() -> None:
     )
     assert (first.question, first.phase, first.said) == ("lost?", "failed", "")
     assert (second.question, second.said) == ("When?", QUOTED)
+
+
+def test_an_answer_from_another_document_is_told_as_that() -> None:
+    elsewhere = {"document_id": "doc_2", "document": "b.pdf"}
+    kept = result(QUOTED)
+    kept["citations"] = [one | elsewhere for one in kept["citations"]]
+    conversation = {
+        "id": "conv_1",
+        "document_ids": ["doc_1"],
+        "messages": [asked("When?"), given("completed", QUOTED, result=kept), asked("And?")],
+    }
+    assert found_in(conversation) == {"doc_2"} and cited_names(conversation) == {"doc_2": "b.pdf"}
+    names = {"doc_1": "a.pdf", "doc_2": "b.pdf"}
+    first, second = recalled(conversation, "doc_1", names).exchanges
+    assert (first.document_name, second.document_name) == ("b.pdf", "a.pdf")
