@@ -168,15 +168,16 @@ class CompletionRun:
         return over
 
     def _is_undecided(self, event: TokenEvent) -> bool:
-        """Whether what is still to come says what this end is told as."""
-        if not self.timed_out or event.finish_reason != "cancelled" or event.text:
+        """Whether what is still to come says what a run whose time is up is told as: until a choice
+        has a word, or an end of its own."""
+        if not self.timed_out or event.finish_reason not in (None, "cancelled") or event.text:
             return False
-        return bool(self._open) and self.failure is None and not self._has_words()
+        return bool(self._open) and self.failure is None and not self._has_said()
 
     def _cut_wordless(self) -> bool:
-        """Whether its time ended choices, and no choice has a word."""
-        cut = any(item.event.finish_reason == "cancelled" for item in self._events)
-        return self.timed_out and cut and not self._has_words()
+        """Whether its time ended choices, and none has a word or an end of its own."""
+        return self.timed_out and not self._has_said()
 
-    def _has_words(self) -> bool:
-        return any(item.event.text for item in self._events)
+    def _has_said(self) -> bool:
+        ends = (None, "cancelled")
+        return any(one.event.text or one.event.finish_reason not in ends for one in self._events)
