@@ -95,6 +95,7 @@ def create_app(
     )
     keys = app.state.keys = ApiKeys(services.database)
     bodies = BodyBytes(services.settings.request_bodies_mb * 1_000_000, several=several)
+    app.state.bodies = bodies
     metrics.watch_bodies(lambda: bodies.held)
     app.add_middleware(
         BodyLimits,
