@@ -67,6 +67,18 @@ _LATE = (
     r"|\bnot\s+(?:been\s+)?(?:pay|paid)|\bfail(?:s|ure)?\b[^.;]{0,40}\bto\s+(?:make\s+)?pay"
     r"|\bafter\s+(?:the|its|their)\s+(?:due|payment)\s+da"
 )
+_OWED = (
+    r"(?:pay\w*|paid|rents?|invoices?|sums?|amounts?|price|instal?lments?|fees?|charges?|dues|debts?|money|bills?"
+    r"|balances?|interest|settl\w*)"
+)
+_UNPAID = (
+    rf"\b(?:late|overdue|unpaid|delayed|outstanding|past[\s-]due)\s+(?:(?:with|in)\s+)?(?:\w+\s+)?{_OWED}\b|\barrears\b|\bdunning"
+    rf"|\bnon-?payment|\b{_OWED}\b(?!\s+(?:shall|must|is|are)\s+(?:be\s+)?(?:paid|due))[^.;,]{{0,60}}?"
+    r"\b(?:late|overdue|(?:not|un)\s?paid|delayed|past\s+due)\b|\blate\s+(?:fee|charge)"
+    r"|\b(?:not|fail\w*\b[^.;]{0,40}\bto)\s+(?:be(?:en)?\s+|make\s+)?(?:pay\w*|paid|receive\w*)"
+    rf"|\bafter\s+(?:the|its|their)\s+(?:due|payment)\s+da|\bdefault\w*\s+(?:interest|rate|(?:on|in|with|of)\s+(?:\w+\s+)?{_OWED})"
+    rf"|\b(?:default|delay)\b[^.;,]{{0,30}}\b(?:in|with|of)\s+(?:\w+\s+)?{_OWED}|\bmiss\w*\s+(?:\w+\s+)?{_OWED}"
+)
 _INSTALLED = (
     r"set(?:ting|s)?[\s-]?up|instal(?!l?ments?\b)|activat|\bconnect|commissioning|configur|assembl"
     r"|mount|fitting"
@@ -78,42 +90,49 @@ _ENGLISH = (
     _kin(
         r"\b(?:late|overdue|delayed)\s+(?:pay|rent|invoice)|^late\s+(?:fee|charge|interest)|\boverdue\b|\barrears\b"
         r"|^default|\bnon-?payment",
-        _LATE,
+        _UNPAID,
         r"\b(?:late|delay\w*)\s+(?:(?:in|of)\s+)?(?:the\s+)?(?:deliver|complet|perform|return|handing"
         r"|arrival|goods|items|products|works?\b|parts?\b|equipment|shipment)\w*"
-        r"|\b(?:return|deliver|complet|hand)\w*\s+(?:\w+\s+)?late\b|\b(?:day|week)s?\s+of\s+delay",
+        r"|\b(?:return|deliver|complet|hand)\w*\s+(?:\w+\s+)?late\b|\b(?:day|week)s?\s+of\s+delay(?!\s+(?:in|of|with)\s+(?:\w+\s+)?pay)",
         close=True,
         known=True,
     ),
-    _kin(r"\b(?:late|delay|delayed|default)\b", _LATE, close=True),
     _kin(
-        r"\b(?:cancel\w*|terminat\w*|early|break|exit|withdraw\w*|kill|no[\s-]show)\b",
+        r"\b(?:late|delay|delayed|default)\b",
+        rf"{_LATE}|\b(?:after|later|within|beyond|exceed\w*)\b",
+        close=True,
+    ),
+    _kin(
+        r"\b(?:cancel\w*|terminat\w*|early|break|exit|withdraw\w*|kill|no[\s-]show)\b(?!\s+(?:(?:payment|settlement|bird)\s+)?discount)",
         r"cancel|withdr[ae]w|terminat|rescind|rescission|revok|\bbreak\b|\bkill\b|no[\s-]?show"
         r"|\bearl(?:y|ier)\b|\bleav(?:es?|ing)\b|\bquit|\bcall(?:s|ed)?\s+off|\bstops?\b|\bexit"
-        r"|\bpull(?:s|ed)?\s+out|\bends?\s+(?:this|the|it)\b|\bprepay|\bgives?\s+up"
+        r"|\bpull(?:s|ed)?\s+out|\bends?\s+(?:this|the|it)\b|\bprepay|\brepay|\bgives?\s+up"
         r"|\bbefore\s+(?:the\s+)?(?:end|expiry)|\bdoes\s+not\s+(?:come|show|appear|attend)",
         close=True,
     ),
     _kin(r"\binstal(?!l?ments?\b)|\bconnection\b|\bassembly\b", _INSTALLED, close=True),
     _kin(r"\b(?:joining|regist\w*|enrol\w*|sign[\s-]?up|entry|initiation)\b", _JOINED, close=True),
     _kin(
-        r"\bset[\s-]?up\b|\bonboarding\b|\bactivation\b|\bimplementation\b|\bstart-?up\b|\binitial\b",
+        r"\bset[\s-]?up\b|\bonboarding\b|\bactivation\b|\bimplementation\b|\bstart-?up\b|\binitial\s+(?:fee|charge|cost)",
         rf"{_INSTALLED}|{_JOINED}|onboard|implement|\bstart(?:ing|-?up)\b|\bone[\s-]?(?:time|off)\b"
         r"|\bonce\b",
         close=True,
     ),
     _kin(
         r"\b(?:deposit|bond|surety|security|down\s?payment)\b",
-        r"deposit|secur|\bbond|surety|guarant|retainer|earnest|down\s?payment|advance|up-?front"
+        r"deposit|secur|\bbond|surety|guarant|retainer|earnest|down\s?payment"
+        r"|(?<!in )advance|up-?front"
         r"|\bon\s+(?:signing|signature|booking|order\w*)\b|caution|\bblock|escrow",
         close=True,
     ),
     _kin(
         r"\b(?:deliver\w*|ship(?:ping|ment)|freight|carriage|transport\w*|postage|courier)\b",
-        r"\bdeliver(?:y|ies|s)\b|\bship|freight|carriage|transport|\bpost(?:age|al|ing)?\b|courier|\bhaul"
+        r"\bdeliver(?:y|ies)\b|\bship|freight|carriage|transport|\bpost(?:age|al|ing)?\b|courier|\bhaul"
         r"|d[ei]spatch|carrier|forward(?:ing|er)|logistic",
         r"\b(?:late|delay\w*)\s+(?:in\s+)?(?:deliver|ship)\w*|\b(?:day|week)s?\s+of\s+delay"
-        r"|\b(?:on|upon|after|before|from|until|at|by|following|of)\s+(?:\w+\s+)?(?:deliver|ship)\w*",
+        r"|\b(?:on|upon|after|before|from|until|at|by|following"
+        r"|(?<!costs )(?<!cost )(?<!price )(?<!charge )(?<!charges )of)"
+        r"\s+(?:\w+\s+)?(?:deliver|ship)\w*",
         close=True,
     ),
     _kin(r"\brenew\w*", r"renew|exten[ds]|prolong|\broll", close=True),
@@ -173,7 +192,7 @@ _CHINESE = (
     _kin(r"预付", r"预|首|定金|订金|先付|签约|提前", close=True),
     _kin(r"安装|调试", r"安装|调试|装配", close=True),
     _kin(r"运费|运输|配送|快递|物流|交通", r"运|物流|快递|配送|送货|交通|车费", close=True),
-    _kin(r"中介|居间|佣金", r"中介|居间|佣|经纪|报酬|提成|提取", close=True),
+    _kin(r"中介|居间|佣金", r"中介|居间|佣|经纪|手续费|报酬|提成|提取", close=True),
     _kin(r"取消|退订|退租|解约", r"取消|退|解除|解约|终止|提前", close=True),
     _kin(r"续约|续期|续租|续签", r"续|延长", close=True),
     _kin(r"工资|薪|报酬", r"工资|薪|酬|劳务|收入"),

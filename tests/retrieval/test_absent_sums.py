@@ -234,3 +234,47 @@ def test_a_name_spelled_otherwise_is_the_same(question: str, said: str) -> None:
 def test_any_question_is_read_for_its_sum(question: str) -> None:
     asked = sum_asked(question)
     assert asked is None or (asked.name and (asked.kin is not None or asked.telling))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "Interest of 4.5% per annum is charged on the outstanding principal.",
+        "If the Provider does not complete the works on time, it pays EUR 300 per day.",
+        "If delivery is delayed, the Provider pays the Customer 0.5% of the price per week.",
+        "If the Customer pays on time, a discount of 2% is granted.",
+        "The Customer pays the rent of EUR 900 in time each month.",
+        "For outstanding work the Provider pays a bonus of EUR 500.",
+        "Late check-out costs a fee of EUR 20.",
+        "Unpaid leave reduces the pay by EUR 90 a day.",
+        "Where the goods arrive late, the Customer is owed 1% of the price.",
+        "A vehicle overdue for service is charged EUR 120.",
+    ],
+)
+def test_what_is_late_but_no_payment_is_no_late_payment(told: str) -> None:
+    text = f"{SOFTWARE}5. Other. {told}\n6. Law. Irish law applies.\n"
+    for question in ("What is the late payment fee?", "Is there a late payment fee?"):
+        assert not find_evidence(index_of(text), question).answerable
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("What is the late payment fee?", "If the Buyer defaults on payment, a fee of 9% is owed."),
+        ("How much is the fee for late payment?",
+         "For each day of delay in payment a fee of EUR 10 is charged."),
+        ("What is the delivery fee?", "The cost of delivery is EUR 95."),
+        ("What is the late cancellation fee?",
+         "Cancellations within 48 hours of the appointment are charged at 50% of the fee."),
+    ],
+)  # fmt: skip
+def test_a_sum_in_other_words_is_still_told(question: str, told: str) -> None:
+    text = f"{SOFTWARE}5. Other. {told}\n6. Law. Irish law applies.\n"
+    evidence = find_evidence(index_of(text), question)
+    assert evidence.answerable
+    best = evidence.sentences[0]
+    assert told in text[best.start : best.end + 1]
+
+
+def test_paying_in_advance_is_no_deposit() -> None:
+    assert not find_evidence(index_of(SOFTWARE), "What is the deposit?").answerable

@@ -55,3 +55,13 @@ def test_the_cap_that_the_question_names_leads(question: str, words: str) -> Non
 @pytest.mark.parametrize("question", ["What is the IP cap?", "What is the annual cap?"])
 def test_a_cap_that_the_contract_does_not_have_is_refused(question: str) -> None:
     assert not find_evidence(index_of(CAPS), question).answerable
+
+
+def test_a_sentence_that_only_mentions_the_cap_does_not_lead() -> None:
+    text = """SERVICES
+
+1. Liability. The total liability under the general cap is EUR 500,000.
+2. Data. The data cap is separate from the general cap and neither reduces the other.
+"""
+    best = find_evidence(index_of(text), "How high is the general liability cap?").sentences[0]
+    assert "EUR 500,000" in text[best.start : best.end]
