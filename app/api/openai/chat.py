@@ -47,8 +47,10 @@ async def create_chat_completion(
     if body.document_ids is not None:
         return await answer_documents(body, request, services, runs, model, owner)
     texts = [item.content for item in body.messages]
+    users = [item.content for item in body.messages if item.role == "user"]
     start = partial(_start, body, services, owner, completions, prompts, arrived)
-    run = await threads.run(owner, texts, request, start)
+    matched = users if body.match_documents else []
+    run = await threads.run(owner, texts, request, start, matched=matched)
     reply = Reply(run, "chat", body, model=model.id, tokenizer=services.engine.tokenizer)
     return await send_generation(reply, request, stream=body.stream)
 

@@ -5,7 +5,8 @@ into tokens, with several times its size in memory. A shorter one that may hold 
 long too: the first of an owner's after a start read all of that owner's texts, and those that come
 meanwhile wait for that. So that many such requests at once take neither the memory nor every thread
 from others, both kinds wait for threads of their own, of which an owner has some, and one whose
-client leaves waits no more.
+client leaves waits no more. One that is not looked through for documents does not wait with those
+that are.
 """
 
 from __future__ import annotations
@@ -42,14 +43,23 @@ class PromptThreads:
         )
 
     async def run(
-        self, owner: str, texts: Sequence[str], request: Request, work: Callable[[], Result]
+        self,
+        owner: str,
+        texts: Sequence[str],
+        request: Request,
+        work: Callable[[], Result],
+        *,
+        matched: Sequence[str] = (),
     ) -> Result:
-        """What `work` over these texts gives, called in a thread. Raises ClientLeft where the
-        client has gone before its turn came."""
-        chars = sum(map(len, texts))
-        if chars < SHORTEST:
+        """What `work` over these texts gives, called in a thread. `matched` are those of them that
+        it looks through for documents. Raises ClientLeft where the client has gone before its turn
+        came."""
+        if sum(map(len, texts)) > LONG_CHARS:
+            threads = self._long
+        elif any(len(text) >= SHORTEST for text in matched):
+            threads = self._holding
+        else:
             return await run_in_threadpool(work)
-        threads = self._long if chars > LONG_CHARS else self._holding
         done = await unless_left(threads.run(owner, work), request)
         if done is None:
             raise ClientLeft

@@ -44,7 +44,8 @@ async def create_completion(
     model.require(body.model)
     texts = [prompt for prompt in body.prompt if isinstance(prompt, str)]
     start = partial(_start, body, services, owner, completions, prompts, arrived)
-    run = await threads.run(owner, texts, request, start)
+    matched = texts if body.match_documents else []
+    run = await threads.run(owner, texts, request, start, matched=matched)
     reply = Reply(run, "text", body, model=model.id, tokenizer=services.engine.tokenizer)
     return await send_generation(reply, request, stream=body.stream)
 

@@ -174,7 +174,11 @@ def test_prompts_that_wait_for_their_owners_texts_hold_neither_others_nor_the_ge
         done: list[str] = []
 
         async def one(owner: str, name: str) -> None:
-            done.append(await threads.run(owner, HOLDING, Client().request, lambda: work(name)))
+            client = Client().request
+            matched = HOLDING
+            done.append(
+                await threads.run(owner, HOLDING, client, lambda: work(name), matched=matched)
+            )
 
         with anyio.fail_after(60):
             async with anyio.create_task_group() as group:
@@ -233,5 +237,74 @@ def test_the_first_prompts_after_a_start_leave_the_other_addresses_their_threads
                     finally:
                         go_on.set()
             assert statuses == [400] * 50
+
+    anyio.run(ask)
+
+
+@pytest.mark.parametrize(
+    "not_matched",
+    [
+        ("completions", {"prompt": "x" * SHORTEST, "match_documents": False}),
+        ("completions", {"prompt": ["x" * (SHORTEST - 1)] * 2}),
+        (
+            "chat/completions",
+            {"messages": [{"role": "user", "content": "x" * SHORTEST}], "match_documents": False},
+        ),
+        (
+            "chat/completions",
+            {
+                "messages": [
+                    {"role": "system", "content": "x" * SHORTEST},
+                    {"role": "user", "content": "x"},
+                ]
+            },
+        ),
+    ],
+)
+def test_what_is_not_looked_through_does_not_wait_behind_what_is(
+    tiny_services: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    not_matched: tuple[str, dict[str, Any]],
+) -> None:
+    app = create_app(tiny_services)
+    prompts = app.state.generation_prompts
+    waiting = threading.Semaphore(0)
+    go_on = threading.Event()
+
+    def find(text: str, owner: str) -> None:
+        if len(text) < SHORTEST:
+            return
+        waiting.release()
+        assert go_on.wait(60)
+        raise BadRequest("enough")
+
+    def refuse(text: str, param: str) -> None:
+        raise BadRequest("had its turn", code="made_ready")
+
+    monkeypatch.setattr(prompts._texts, "find", find)
+    monkeypatch.setattr(prompts, "_encoded", refuse)
+    named = {"model": tiny_services.settings.model}
+    matched = {**named, "prompt": "x" * SHORTEST}
+    path, body = not_matched
+
+    async def ask() -> None:
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+
+            async def one() -> None:
+                await client.post("/v1/completions", json=matched)
+
+            with anyio.fail_after(60):
+                async with anyio.create_task_group() as group:
+                    try:
+                        for _ in range(16):
+                            group.start_soon(one)
+                        for _ in range(16):
+                            while not waiting.acquire(blocking=False):
+                                await anyio.sleep(0.01)
+                        reply = await client.post(f"/v1/{path}", json=named | body)
+                        assert reply.json()["error"]["code"] == "made_ready"
+                    finally:
+                        go_on.set()
 
     anyio.run(ask)
