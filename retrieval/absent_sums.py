@@ -44,7 +44,8 @@ _AMOUNT_WORDING = (
 _AMOUNT = re.compile(_AMOUNT_WORDING)
 """A sum of money or a share in a folded text, rather too often found."""
 _FIGURE = re.compile(
-    rf"{_AMOUNT_WORDING}|\brate\b|\[\s?\*|_{{2}}|\bborne\s+by\b|\bpay\s+for\b|[承负]担"
+    rf"{_AMOUNT_WORDING}|\brate\b|\[\s?\*|_{{2}}|\bborne\s+by\b|\bexpense\b|\bpay\s+for\b"
+    r"|\bas\s+quoted\b|[承负]担"
 )
 """The same, or its blank, or who bears it."""
 _PUT_TO = re.compile(
@@ -54,6 +55,8 @@ _PUT_TO = re.compile(
 _CHARGED = re.compile(
     r"interest|\bfees?\b|\bcharge|penalt|\badded|%|\bpay(?:s|able)?\b|\bow(?:es?|ed)\b"
 )
+_NEARER = frozenset(("early", "security", "monthly", "annual", "yearly"))
+"""Words before the name of a sum that contracts often leave out."""
 _SENTENCE = re.compile(r"(?<=[.;:])\s+(?=[^\d\s])|(?<=[。；])\s*|\n\s*\n")
 _POINTS_BACK = re.compile(r"(?:it|this|that|such|which|the\s+same)\b")
 
@@ -143,8 +146,9 @@ def _is_named(asked: AskedSum, said: str) -> bool:
     """Whether a folded text has the very name of the sum, with a figure or without."""
     if asked.chinese:
         return asked.name in said
-    name = r"[\s-]+".join(map(re.escape, asked.name.split()))
-    return bool(re.search(rf"\b{name}", said))
+    first, *rest = asked.name.split()
+    told = rest if first in _NEARER and len(rest) > 1 else [first, *rest]
+    return bool(re.search(r"\b" + r"[\s-]+".join(map(re.escape, told)), said))
 
 
 def _above(index: SearchIndex, first: Sentence) -> str:

@@ -135,7 +135,11 @@ _ENGLISH = (
         r"\s+(?:\w+\s+)?(?:deliver|ship)\w*",
         close=True,
     ),
-    _kin(r"\brenew\w*", r"renew|exten[ds]|prolong|\broll", close=True),
+    _kin(
+        r"\brenew\w*",
+        r"renew|exten[ds]|prolong|\broll|\b(?:subsequent|further)\s+(?:year|term|period)",
+        close=True,
+    ),
     _kin(r"\bremind\w*", r"remind|dunning"),
     _kin(
         r"\bpurchase\b|\bsales?\s+price|\bselling\b",

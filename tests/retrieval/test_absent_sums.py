@@ -278,3 +278,18 @@ def test_a_sum_in_other_words_is_still_told(question: str, told: str) -> None:
 
 def test_paying_in_advance_is_no_deposit() -> None:
     assert not find_evidence(index_of(SOFTWARE), "What is the deposit?").answerable
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("What is the delivery fee?", "Delivery is at the Provider's expense."),
+        ("What is the early termination fee?",
+         "The termination fee equals the remaining fees of the term."),
+    ],
+)  # fmt: skip
+def test_a_sum_told_beside_another_one_is_not_refused(question: str, told: str) -> None:
+    text = SOFTWARE.replace("per month, in advance.", f"per month. {told}")
+    evidence = find_evidence(index_of(text), question)
+    best = evidence.sentences[0]
+    assert evidence.answerable and told[:-1] in text[best.start : best.end + 1]
