@@ -28,6 +28,8 @@ ADVICE_ZH: dict[str, str] = {
     "not_found": "找不到该内容，可能已被删除。",
     "not_ready": "文件尚未就绪，请稍后再问。",
     "too_many_questions": "排队的问题过多，请稍后再问。",
+    "too_many_bytes": "同时处理的请求过大过多，请稍后再试。",
+    "body_timeout": "内容未能及时传完，请重新发送。",
     "engine_busy": "模型正忙，请稍后再问。",
     "engine_closed": "模型已停止，请重新启动服务。",
     "engine_error": "模型出错，详情见服务器日志。",
