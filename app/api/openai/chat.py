@@ -50,7 +50,15 @@ async def create_chat_completion(
     users = [item.content for item in body.messages if item.role == "user"]
     start = partial(_start, body, services, owner, completions, prompts, arrived)
     matched = users if body.match_documents else []
-    run = await threads.run(owner, texts, request, start, matched=matched)
+    run = await threads.run(
+        owner,
+        texts,
+        request,
+        start,
+        matched=matched,
+        arrived=arrived,
+        timeout_s=body.timeout_s,
+    )
     reply = Reply(run, "chat", body, model=model.id, tokenizer=services.engine.tokenizer)
     return await send_generation(reply, request, stream=body.stream)
 

@@ -11,12 +11,15 @@ that are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
+import anyio
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 
+from app.answer_ends import no_answer_within
 from app.api.following import unless_left
 from app.api.owner_threads import OwnerThreads
 from app.errors import ClientLeft
@@ -50,17 +53,26 @@ class PromptThreads:
         work: Callable[[], Result],
         *,
         matched: Sequence[str] = (),
+        arrived: float = 0.0,
+        timeout_s: float | None = None,
     ) -> Result:
         """What `work` over these texts gives, called in a thread. `matched` are those of them that
         it looks through for documents. Raises ClientLeft where the client has gone before its turn
-        came."""
+        came, TimedOut where `timeout_s` seconds from `arrived` (`time.perf_counter`) were over
+        before that."""
+        wait: Awaitable[Result | None]
         if sum(map(len, texts)) > LONG_CHARS:
-            threads = self._long
+            wait = unless_left(self._long.run(owner, work), request)
         elif any(len(text) >= SHORTEST for text in matched):
-            threads = self._holding
+            wait = unless_left(self._holding.run(owner, work), request)
         else:
-            return await run_in_threadpool(work)
-        done = await unless_left(threads.run(owner, work), request)
-        if done is None:
-            raise ClientLeft
-        return done
+            wait = run_in_threadpool(work)
+        left = None if timeout_s is None else max(0.0, arrived + timeout_s - time.perf_counter())
+        done: Result | None = None
+        with anyio.move_on_after(left) as clock:
+            done = await wait
+        if done is not None:
+            return done
+        if clock.cancelled_caught:
+            raise no_answer_within(timeout_s or 0.0)
+        raise ClientLeft

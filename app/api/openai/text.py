@@ -45,7 +45,15 @@ async def create_completion(
     texts = [prompt for prompt in body.prompt if isinstance(prompt, str)]
     start = partial(_start, body, services, owner, completions, prompts, arrived)
     matched = texts if body.match_documents else []
-    run = await threads.run(owner, texts, request, start, matched=matched)
+    run = await threads.run(
+        owner,
+        texts,
+        request,
+        start,
+        matched=matched,
+        arrived=arrived,
+        timeout_s=body.timeout_s,
+    )
     reply = Reply(run, "text", body, model=model.id, tokenizer=services.engine.tokenizer)
     return await send_generation(reply, request, stream=body.stream)
 

@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 
 from app.api import create_app
 from app.api.openai.long_prompts import LONG_CHARS, PromptThreads
-from app.errors import BadRequest, ClientLeft
+from app.errors import BadRequest, ClientLeft, TimedOut
 from app.stored_texts import SHORTEST
 
 
@@ -144,6 +144,90 @@ def test_a_client_that_leaves_waits_no_more() -> None:
         assert (held, asked) == (["held"], [])
 
     anyio.run(ask)
+
+
+@pytest.mark.parametrize("texts", [LONG, HOLDING])
+def test_its_time_counts_while_a_prompt_waits_for_its_turn(texts: list[str]) -> None:
+    go_on = threading.Event()
+    begun = threading.Semaphore(0)
+    asked: list[str] = []
+
+    def hold() -> str:
+        begun.release()
+        assert go_on.wait(60)
+        return "held"
+
+    async def ask() -> None:
+        threads = PromptThreads(several=True)
+        held: list[str] = []
+
+        async def first(timeout_s: float | None) -> None:
+            held.append(
+                await threads.run(
+                    "one",
+                    texts,
+                    Client().request,
+                    hold,
+                    matched=texts,
+                    arrived=time.perf_counter() - 3600,
+                    timeout_s=timeout_s,
+                )
+            )
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as group:
+                # One that is at work already is told by what it gives.
+                for timeout_s in (3660, None, None, None):
+                    group.start_soon(first, timeout_s)
+                for _ in range(1 if texts is LONG else 4):
+                    while not begun.acquire(blocking=False):
+                        await anyio.sleep(0.01)
+                with pytest.raises(TimedOut, match="within 3600 seconds"):
+                    await threads.run(
+                        "one",
+                        texts,
+                        Client().request,
+                        lambda: asked.append("late") or "",
+                        matched=texts,
+                        arrived=time.perf_counter() - 3599.95,
+                        timeout_s=3600,
+                    )
+                go_on.set()
+        assert (held, asked) == (["held"] * 4, [])
+
+    anyio.run(ask)
+
+
+def test_one_at_work_when_its_time_is_up_comes_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = threading.Event()
+    over = threading.Event()
+
+    def work() -> str:
+        begun.set()
+        assert over.wait(60)
+        return "made ready"
+
+    async def ask() -> list[str]:
+        clock = anyio.CancelScope()
+        monkeypatch.setattr(anyio, "move_on_after", lambda _: clock)
+        threads = PromptThreads(several=True)
+        done: list[str] = []
+
+        async def one() -> None:
+            client = Client().request
+            done.append(await threads.run("one", LONG, client, work, timeout_s=1))
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as group:
+                group.start_soon(one)
+                while not begun.is_set():
+                    await anyio.sleep(0.01)
+                clock.cancel()
+                await anyio.sleep(0.05)
+                over.set()
+        return done
+
+    assert anyio.run(ask) == ["made ready"]
 
 
 def test_what_work_raises_is_raised() -> None:
