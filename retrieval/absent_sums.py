@@ -39,7 +39,7 @@ _AMOUNT_WORDING = (
     r"|\d\s?[百千万]?元|元|￥|[\d一二三两]个?月(?:的)?(?:租金|工资|费)"
     r"|\b(?:month|week|day|year|quarter)s?'s?\s+(?:rent|fee|salary|pay|wage|charge)"
     r"|\btimes\s+the\b|\bhalf\s+(?:of|the)\b|\b(?:free|no)\s+(?:of\s+)?(?:charge|cost|fee)\b"
-    r"|\b(?:hundred|thousand|percent)\b"
+    r"|\b(?:hundred|thousand|percent|percentage\s+points?)\b"
 )
 _AMOUNT = re.compile(_AMOUNT_WORDING)
 """A sum of money or a share in a folded text, rather too often found."""

@@ -293,3 +293,12 @@ def test_a_sum_told_beside_another_one_is_not_refused(question: str, told: str) 
     evidence = find_evidence(index_of(text), question)
     best = evidence.sentences[0]
     assert evidence.answerable and told[:-1] in text[best.start : best.end + 1]
+
+
+def test_interest_in_percentage_points_tells_a_late_payment_fee() -> None:
+    told = (
+        "If a party pays a sum late, it owes interest at four percentage points over the base rate."
+    )
+    text = PUMPS + f"4. Interest. {told}\n"
+    best = find_evidence(index_of(text), "What is the late payment fee?").sentences[0]
+    assert told[:-1] in text[best.start : best.end + 1]
