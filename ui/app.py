@@ -46,7 +46,6 @@ def mount(app: FastAPI, api_url: str, settings: Settings) -> FastAPI:
         mcp_server=False,
         enable_monitoring=False,
         show_error=False,
-        max_file_size=settings.max_upload_bytes,
         theme=make_theme(),
         css_paths=[STYLESHEET],
         app_kwargs={"docs_url": None, "redoc_url": None, "openapi_url": None},

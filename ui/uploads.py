@@ -1,6 +1,6 @@
 """What the browser uploads to the page lies in Gradio's folder first: some of the disk stays free,
-and what stands still or breaks off leaves nothing there. How long one file may be, Gradio looks
-after itself."""
+and what stands still or breaks off leaves nothing there. How long a file may be the API tells, of
+each file for itself: Gradio's own limit would refuse all files of a drop for one."""
 
 from __future__ import annotations
 
