@@ -136,6 +136,9 @@ class Conversations:
         at once too none comes between. Should the process die, the answer ends as `failed`.
         Raises NotFound."""
         with self.database.write() as session:
+            # Before the title, which writes the row: two that took them the other way round would
+            # wait for each other.
+            self.database.lock(session, conversation_id)
             conversation = _find(session, conversation_id, None)
             if not conversation.title:
                 conversation.title = _title(question)
