@@ -74,8 +74,15 @@ _OWED = (
 _UNPAID = (
     rf"\b(?:late|overdue|unpaid|delayed|outstanding|past[\s-]due)\s+(?:(?:with|in)\s+)?(?:\w+\s+)?{_OWED}\b|\barrears\b|\bdunning"
     rf"|\bnon-?payment|\b{_OWED}\b(?!\s+(?:shall|must|is|are)\s+(?:be\s+)?(?:paid|due))[^.;,]{{0,60}}?"
-    r"\b(?:late|overdue|(?:not|un)\s?paid|delayed|past\s+due)\b|\blate\s+(?:fee|charge)"
-    r"|\b(?:not|fail\w*\b[^.;]{0,40}\bto)\s+(?:be(?:en)?\s+|make\s+)?(?:pay\w*|paid|receive\w*)"
+    # Late by itself, not a late something.
+    r"(?:\b(?:late|delayed)\b(?!\s+(?!payment|by|than|shall|will|is|are|bears?|for|after|in\b|with|and"
+    r"|or|the|a\b|fee|charge|interest)[a-z])|\b(?:overdue|(?:not|un)\s?paid|past\s+due)\b)"
+    r"|\blate\s+(?:fee|charge)"
+    r"|\b(?:do(?:es)?|did|ha(?:s|ve))\s+not\s+(?:(?:make\s+)?pay|paid\b"
+    rf"|received\s+(?:\w+\s+)?{_OWED})"
+    r"|\bfail\w*\b[^.;]{0,40}\bto\s+(?:make\s+)?pay"
+    r"|\bnot\s+(?:be(?:en)?\s+|make\s+)?(?:pay(?!able)\w*|paid|received)"
+    r"\b[^.;]{0,60}\b(?:due|time|date|deadline|days?)\b"
     rf"|\bafter\s+(?:the|its|their)\s+(?:due|payment)\s+da|\bdefault\w*\s+(?:interest|rate|(?:on|in|with|of)\s+(?:\w+\s+)?{_OWED})"
     rf"|\b(?:default|delay)\b[^.;,]{{0,30}}\b(?:in|with|of)\s+(?:\w+\s+)?{_OWED}|\bmiss\w*\s+(?:\w+\s+)?{_OWED}"
 )

@@ -14,7 +14,7 @@ from starlette.routing import Mount
 from app.api.bodies import BodyLimits
 from ui.client import Api
 from ui.page import build_page
-from ui.sign_in import SignIn
+from ui.sign_in import FORM_BYTES, SIGN_IN, SignIn
 from ui.theme import STYLESHEET, make_theme
 from ui.uploads import UPLOAD, PageUploads
 
@@ -55,7 +55,8 @@ def mount(app: FastAPI, api_url: str, settings: Settings) -> FastAPI:
             page = PageUploads(route.app, reserve_bytes=settings.disk_reserve_mb * 1_000_000)
             route.app = BodyLimits(
                 SignIn(page, api) if settings.several_owners else page,
-                limits={"/": PAGE_LIMIT},
+                # Who signs in has no key yet.
+                limits={"/": PAGE_LIMIT, SIGN_IN: FORM_BYTES},
                 upload_path=UPLOAD,
                 room=app.state.bodies,
             )

@@ -81,8 +81,10 @@ class EarlierActions:
         """Show what was fetched, unless another document was chosen or something asked
         meanwhile: that is what the reader looks at now."""
         p = self._parts
-        if reopened is None or (chosen, said) != (reopened.document_id, reopened.before):
+        if reopened is None or chosen != reopened.document_id:
             return {p.reopened: None}
+        if said != reopened.before:
+            return {p.reopened: None, p.status: status_line(text(lang, "earlier_late"))}
         told = text(lang, "earlier_opened")
         return {p.reopened: None, **await self._shown(reopened.talk, told, lang, chosen)}
 

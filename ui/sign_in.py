@@ -28,7 +28,7 @@ SIGN_IN, SIGN_OUT = "/login", "/logout"
 _TRUSTED_SECONDS = 60.0
 """How long the page itself goes on opening for a key that was good. The API looks every time."""
 _MOST_TRUSTED = 1000
-_FORM_BYTES = 4096
+FORM_BYTES = 4096
 
 
 class SignIn:
@@ -119,7 +119,7 @@ async def _posted_key(request: Request) -> str:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > _FORM_BYTES:
+        if len(body) > FORM_BYTES:
             return ""
     fields = parse_qs(body.decode("utf-8", "replace"))
     return fields.get("key", [""])[0].strip()

@@ -249,6 +249,12 @@ def test_any_question_is_read_for_its_sum(question: str) -> None:
         "Unpaid leave reduces the pay by EUR 90 a day.",
         "Where the goods arrive late, the Customer is owed 1% of the price.",
         "A vehicle overdue for service is charged EUR 120.",
+        "The activation fee of EUR 40 is not payable by members.",
+        "VAT of 19% is not paid by exempt Customers.",
+        "The Provider charges EUR 80 for each visit if the parcel was not received.",
+        "A fee of EUR 25 is charged for every item that is not received back.",
+        "The Customer pays a fee of EUR 30 for a late check-out.",
+        "The Provider charges EUR 60 for delayed appointments.",
     ],
 )
 def test_what_is_late_but_no_payment_is_no_late_payment(told: str) -> None:

@@ -81,6 +81,8 @@ def test_the_pages_own_addresses_take_a_few_megabytes_and_files(
         for path in (JOIN, "/gradio_api/run/predict", "/anything"):
             told = client.post(path, content=b" " * (PAGE_LIMIT + 1), headers=json)
             assert (told.status_code, told.json()["code"]) == (413, "too_large")
+        told = client.post("/login", content=b" " * 5_000, headers={"content-type": "text/plain"})
+        assert told.status_code == 413
         told = client.post(JOIN, content=parts(PAGE_LIMIT + 200_000), headers=json)
         assert told.status_code == 413
         fits = client.post(JOIN, content=b"{" + b" " * (PAGE_LIMIT - 2) + b"}", headers=json)
